@@ -1,0 +1,113 @@
+package factory
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"millrace/domain/exact"
+)
+
+// fields reads a payload object leniently: whatever has the wrong type is as if
+// it were missing. It counts the strings that it had to shorten.
+type fields struct {
+	object map[string]any
+	cut    *Cut
+}
+
+// MaxString is the greatest length of a stored string, in characters.
+const MaxString = 256
+
+func (f fields) child(key string) fields {
+	object, _ := f.object[key].(map[string]any)
+	return fields{object: object, cut: f.cut}
+}
+
+// children are the objects in the list at key; other elements are passed over.
+func (f fields) children(key string) []fields {
+	list, _ := f.object[key].([]any)
+	children := make([]fields, 0, len(list))
+	for _, element := range list {
+		if object, ok := element.(map[string]any); ok {
+			children = append(children, fields{object: object, cut: f.cut})
+		}
+	}
+	return children
+}
+
+func (f fields) text(key, otherwise string) string {
+	if text := f.optionalText(key); text != nil {
+		return *text
+	}
+	return otherwise
+}
+
+func (f fields) optionalText(key string) *string {
+	text, ok := f.object[key].(string)
+	if !ok {
+		return nil
+	}
+	text = f.bounded(text, MaxString)
+	return &text
+}
+
+func (f fields) bounded(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "�")
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	f.cut.Strings++
+	return string([]rune(text)[:limit])
+}
+
+// number is the value at key rounded to four decimals, nil when it is no number
+// or none that the store keeps exactly.
+func (f fields) number(key string) *exact.Decimal {
+	literal, ok := f.object[key].(json.Number)
+	if !ok {
+		return nil
+	}
+	d, err := exact.Parse(literal.String())
+	if err != nil {
+		return nil
+	}
+	d = d.Round(4)
+	if !d.Storable() {
+		return nil
+	}
+	return &d
+}
+
+// integer is the value at key without its fraction, 0 when it is no number.
+func (f fields) integer(key string) int64 {
+	if n := f.optionalInteger(key); n != nil {
+		return *n
+	}
+	return 0
+}
+
+func (f fields) optionalInteger(key string) *int64 {
+	d := f.number(key)
+	if d == nil {
+		return nil
+	}
+	n, ok := d.Int64()
+	if !ok {
+		return nil
+	}
+	return &n
+}
+
+// count is a whole number that can't be negative; nil when there is none.
+func (f fields) count(key string) *int64 {
+	n := f.optionalInteger(key)
+	if n == nil || *n < 0 {
+		return nil
+	}
+	return n
+}
+
+func (f fields) flag(key string) (value, known bool) {
+	value, known = f.object[key].(bool)
+	return value, known
+}
