@@ -1,0 +1,51 @@
+// Package temporalconf connects to Temporal with the settings that the temporal
+// CLI reads too (TEMPORAL_ADDRESS, profiles, TLS), and adds metrics, traces and
+// the program's logger.
+package temporalconf
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/contrib/opentelemetry"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+)
+
+// Dial connects to Temporal. The SDK's metrics go to the registry.
+func Dial(ctx context.Context, logger *slog.Logger, registry prometheus.Registerer) (client.Client, error) {
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return nil, fmt.Errorf("load Temporal settings: %w", err)
+	}
+	options.Logger = log.NewStructuredLogger(logger)
+	if options.MetricsHandler, err = metricsHandler(registry); err != nil {
+		return nil, err
+	}
+	tracing, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{Tracer: otel.Tracer("millrace")})
+	if err != nil {
+		return nil, fmt.Errorf("make tracing interceptor: %w", err)
+	}
+	options.Interceptors = append(options.Interceptors, interceptor.ClientInterceptor(tracing))
+	c, err := client.DialContext(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Temporal: %w", err)
+	}
+	return c, nil
+}
+
+func metricsHandler(registry prometheus.Registerer) (client.MetricsHandler, error) {
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
+	if err != nil {
+		return nil, fmt.Errorf("make metrics exporter: %w", err)
+	}
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
+	return opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{Meter: provider.Meter("temporal")}), nil
+}
