@@ -1,0 +1,26 @@
+// Package monitoring keeps tokens, request budgets, sources, minute summaries
+// and memory in the table millrace-monitoring (PK, SK and the index GSI1), in
+// the keys of the monitoring design.
+package monitoring
+
+import (
+	"millrace/storage/table"
+)
+
+// Store is the monitoring table.
+type Store struct {
+	Table table.Table
+}
+
+// Key attributes of the monitoring table.
+const (
+	PartitionKey = "PK"
+	SortKey      = "SK"
+	// Index is the index of tokens by recovery key, with keys GSI1PK and GSI1SK.
+	Index = "GSI1"
+)
+
+// New is the store over the monitoring table of that name.
+func New(client table.API, name string) Store {
+	return Store{Table: table.Table{Client: client, Name: name, PartitionKey: PartitionKey, SortKey: SortKey}}
+}
