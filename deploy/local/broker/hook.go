@@ -104,6 +104,11 @@ func (h *hook) claim(cl *mqtt.Client, identity string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for other, holder := range h.clients {
+		if other.Closed() {
+			// Its connection ended before its session began, so no OnDisconnect came.
+			delete(h.clients, other)
+			continue
+		}
 		if other.ID == cl.ID && holder != identity {
 			return fmt.Errorf("client id %q is in use by another identity: %w", cl.ID, errDenied)
 		}
