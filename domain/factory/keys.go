@@ -38,12 +38,12 @@ const (
 )
 
 // RawLeaf is the object leaf of a received body: its message_id where that is
-// safe, else the rule engine's trace id.
+// safe, else the rule engine's trace id. It is always one harmless key segment.
 func RawLeaf(messageID, traceID string) string {
 	if CheckMessageID(messageID) == nil {
 		return messageID
 	}
-	return traceID
+	return keySegment(traceID)
 }
 
 // RawPrefix is where the bodies of one factory, source type and UTC day of
@@ -58,11 +58,9 @@ func RawKey(factoryID, sourceType string, receivedAt time.Time, leaf string) str
 	return RawPrefix(factoryID, sourceType, receivedAt) + leaf + ".json"
 }
 
-// QuarantineKey is where the reason lies why a body was refused; its leaf is
-// that of the raw object.
-func QuarantineKey(factoryID, sourceType string, receivedAt time.Time, leaf string) string {
-	return fmt.Sprintf("quarantine/%s/%s/%s/%s.json", keySegment(factoryID), keySegment(sourceType), dayPath(receivedAt), leaf)
-}
+// QuarantineKey is where the reason lies why the body at rawKey was refused: the
+// same path below quarantine/.
+func QuarantineKey(rawKey string) string { return "quarantine/" + strings.TrimPrefix(rawKey, "raw/") }
 
 // ProcessedPrefix is where the objects of one dataset and UTC hour lie.
 func ProcessedPrefix(factoryID, dataset string, hour time.Time) string {

@@ -2,35 +2,21 @@ package awsconf
 
 import (
 	"errors"
-	"time"
 
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 )
 
-// throttlingCodes are the error codes by which AWS asks for patience.
-var throttlingCodes = map[string]bool{
-	"ThrottlingException": true, "Throttling": true, "ThrottledException": true, "TooManyRequestsException": true,
-	"ProvisionedThroughputExceededException": true, "RequestLimitExceeded": true, "SlowDown": true,
-	"TransactionInProgressException": true, "TransactionConflictException": true, "RequestThrottled": true,
+// requestFaults are the error codes by which AWS says that this very request can
+// never succeed, whoever makes it and whenever.
+var requestFaults = map[string]bool{
+	"ValidationException": true, "KeyTooLongError": true, "InvalidArgument": true, "EntityTooLarge": true,
+	"ItemCollectionSizeLimitExceededException": true, "InvalidMessageContents": true,
 }
 
-// IsThrottling tells whether AWS refused a request only because there were too
-// many.
-func IsThrottling(err error) bool {
+// IsRequestFault tells whether AWS refused the request for what it says, and not
+// for want of capacity, access, a table or a network: trying it again is no use,
+// and other requests are not affected.
+func IsRequestFault(err error) bool {
 	var api smithy.APIError
-	return errors.As(err, &api) && throttlingCodes[api.ErrorCode()]
-}
-
-// RetryAfter is how long the service asked to wait, 0 when it did not say.
-func RetryAfter(err error) time.Duration {
-	var response *awshttp.ResponseError
-	if !errors.As(err, &response) || response.Response == nil {
-		return 0
-	}
-	seconds, parseErr := time.ParseDuration(response.Response.Header.Get("Retry-After") + "s")
-	if parseErr != nil {
-		return 0
-	}
-	return seconds
+	return errors.As(err, &api) && requestFaults[api.ErrorCode()]
 }
