@@ -19,11 +19,12 @@ const (
 )
 
 // Credentials of the stand-ins. The S3 stand-in checks the signatures made with them; they open
-// nothing else.
+// nothing else. In the older regions version 1 of the aws command puts an address of its own over
+// AWS_ENDPOINT_URL_SQS; in this one it does not.
 const (
 	accessKey = "millrace-local"
 	secretKey = "millrace-local-only"
-	region    = "ap-south-1"
+	region    = "ap-south-2"
 )
 
 // Var is one environment variable.
