@@ -3,6 +3,7 @@ package factory
 import (
 	"encoding/json"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"millrace/domain/exact"
@@ -15,8 +16,12 @@ type fields struct {
 	cut    *Cut
 }
 
-// MaxString is the greatest length of a stored string, in characters.
-const MaxString = 256
+// Bounds of a stored string in characters: of a name and of a label such as a
+// status, a role or a time.
+const (
+	MaxString = 256
+	MaxLabel  = 64
+)
 
 func (f fields) child(key string) fields {
 	object, _ := f.object[key].(map[string]any)
@@ -35,29 +40,56 @@ func (f fields) children(key string) []fields {
 	return children
 }
 
+// text is the name at key.
 func (f fields) text(key, otherwise string) string {
-	if text := f.optionalText(key); text != nil {
-		return *text
-	}
-	return otherwise
+	return textOr(f.optional(key, MaxString), otherwise)
 }
 
-func (f fields) optionalText(key string) *string {
+// label is the short text at key.
+func (f fields) label(key, otherwise string) string {
+	return textOr(f.optionalLabel(key), otherwise)
+}
+
+func (f fields) optionalText(key string) *string { return f.optional(key, MaxString) }
+
+func (f fields) optionalLabel(key string) *string { return f.optional(key, MaxLabel) }
+
+func (f fields) optional(key string, limit int) *string {
 	text, ok := f.object[key].(string)
 	if !ok {
 		return nil
 	}
-	text = f.bounded(text, MaxString)
+	text = f.bounded(text, limit)
 	return &text
 }
 
 func (f fields) bounded(text string, limit int) string {
-	text = strings.ToValidUTF8(text, "�")
-	if utf8.RuneCountInString(text) <= limit {
-		return text
+	if utf8.RuneCountInString(text) > limit {
+		f.cut.Strings++
 	}
-	f.cut.Strings++
-	return string([]rune(text)[:limit])
+	return bounded(text, limit)
+}
+
+// bounded is text without control characters and line separators, which would
+// also take six bytes each in JSON, cut to limit characters.
+func bounded(text string, limit int) string {
+	clean := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+	if len(clean) <= limit || utf8.RuneCountInString(clean) <= limit {
+		return clean
+	}
+	return string([]rune(clean)[:limit])
+}
+
+func textOr(text *string, otherwise string) string {
+	if text == nil {
+		return otherwise
+	}
+	return *text
 }
 
 // number is the value at key rounded to four decimals, nil when it is no number

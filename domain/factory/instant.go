@@ -2,6 +2,7 @@ package factory
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -13,10 +14,11 @@ var earliestSource = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 const MaxClockAhead = 5 * time.Minute
 
 // ParseInstant reads an RFC 3339 instant with a zone and returns it in UTC with
-// its fraction kept.
+// its fraction kept. RFC 3339 allows t and z in lower case (section 5.6); leap
+// seconds are refused.
 func ParseInstant(text string) (time.Time, error) {
 	var t time.Time
-	if err := t.UnmarshalText([]byte(text)); err != nil {
+	if err := t.UnmarshalText([]byte(strings.ToUpper(text))); err != nil {
 		return time.Time{}, fmt.Errorf("parse instant: %w", err)
 	}
 	return t.UTC(), nil

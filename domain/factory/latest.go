@@ -1,9 +1,6 @@
 package factory
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Latest is the current state of a factory: the item FACTORY#{id}/LATEST. With
 // another sort key and a ttl the same document is a HISTORY#STATE item, and
@@ -127,20 +124,20 @@ func Apply(stored *Latest, m Message, block Block, now time.Time) Latest {
 	next.SchemaVersion = SchemaVersion
 	next.MessageID = m.MessageID
 	if m.EnvironmentType != "" {
-		next.EnvironmentType = firstRunes(m.EnvironmentType, MaxString)
+		next.EnvironmentType = m.EnvironmentType
 	}
 	at := m.SourceTimestamp
 	switch {
 	case block.FactoryState != nil:
 		next.FactoryState, next.LastFactoryStateAt = block.FactoryState, &at
 	case block.InfraState != nil:
-		next.InfraState, next.LastInfraStateAt = block.InfraState, &at
+		infra := block.InfraState.fit()
+		next.InfraState, next.LastInfraStateAt = &infra, &at
 	default:
 		next.LatestImageSnapshot, next.LastImageSnapshotAt = block.ImageSnapshot, &at
 		return next
 	}
 	next.judge(now)
-	next.fit()
 	return next
 }
 
@@ -178,60 +175,4 @@ func (l *Latest) judge(now time.Time) {
 	calculatedAt := l.UpdatedAt
 	risk.CalculatedAt, risk.CalculationVersion = &calculatedAt, RiskVersion
 	l.Risk = &risk
-}
-
-func firstRunes(text string, limit int) string {
-	if runes := []rune(text); len(runes) > limit {
-		return string(runes[:limit])
-	}
-	return text
-}
-
-// MaxLatestBytes is the greatest size of a stored state, as JSON.
-const MaxLatestBytes = 16 * 1024
-
-// fit cuts the lists of the infra block until the state is small enough:
-// workloads first, ready ones before those in trouble, then nodes.
-func (l *Latest) fit() {
-	for size := jsonSize(l); size > MaxLatestBytes; size = jsonSize(l) {
-		infra := *l.InfraState
-		cut := Cut{}
-		if infra.Cut != nil {
-			cut = *infra.Cut
-		}
-		excess := size - MaxLatestBytes
-		switch {
-		case len(infra.Workloads) > 0:
-			infra.Workloads = dropLast(infra.Workloads, excess, &cut.Workloads, func(w Workload) bool { return w.Ready })
-		case len(infra.Nodes) > 0:
-			infra.Nodes = dropLast(infra.Nodes, excess, &cut.Nodes, func(n Node) bool { return n.Ready })
-		default:
-			cut.Devices += len(infra.Devices)
-			infra.Devices = nil
-		}
-		infra.Cut = &cut
-		l.InfraState = &infra
-		if len(infra.Workloads)+len(infra.Nodes)+len(infra.Devices) == 0 {
-			return
-		}
-	}
-}
-
-// dropLast removes elements worth about excess bytes from the end, healthy ones
-// first, and at least one.
-func dropLast[T any](list []T, excess int, cut *int, healthy func(T) bool) []T {
-	kept := slices.Clone(list)
-	for excess > 0 && len(kept) > 0 {
-		victim := len(kept) - 1
-		for i := victim; i >= 0; i-- {
-			if healthy(kept[i]) {
-				victim = i
-				break
-			}
-		}
-		excess -= jsonSize(kept[victim]) + len(",")
-		kept = slices.Delete(kept, victim, victim+1)
-		*cut++
-	}
-	return kept
 }

@@ -55,7 +55,7 @@ func ParseMessage(body []byte, now time.Time) (Message, error) {
 		MessageID:       textOf(envelope["message_id"]),
 		FactoryID:       textOf(envelope["factory_id"]),
 		NodeID:          textOf(envelope["node_id"]),
-		EnvironmentType: textOf(envelope["environment_type"]),
+		EnvironmentType: bounded(textOf(envelope["environment_type"]), MaxLabel),
 		SourceType:      SourceType(textOf(envelope["source_type"])),
 		Payload:         envelope["payload"].(map[string]any),
 	}

@@ -2,16 +2,9 @@ package factory
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-)
-
-// Bounds of what is kept of one infra_state message; the rest is cut and
-// counted.
-const (
-	MaxNodes     = 50
-	MaxWorkloads = 200
-	MaxDevices   = 20
 )
 
 const (
@@ -39,7 +32,7 @@ func NormaliseFactoryState(m Message) FactoryState {
 		FireScore:                ai.number("fire_score"),
 		FallScore:                ai.number("fall_score"),
 		BendScore:                ai.number("bend_score"),
-		AbnormalSound:            normaliseSound(ai.text("abnormal_sound", NoSound)),
+		AbnormalSound:            normaliseSound(ai.label("abnormal_sound", NoSound)),
 		AISampleCount:            orZero(ai.count("sample_count")),
 	}
 }
@@ -62,33 +55,25 @@ func NormaliseInfraState(m Message) InfraState {
 	state := InfraState{
 		MessageID:               m.MessageID,
 		SourceTimestamp:         m.SourceTimestamp,
-		AgentStatus:             heartbeat.text("agent_status", unknown),
-		LastSuccessfulPublishAt: heartbeat.optionalText("last_successful_publish_at"),
-		LastSpoolWriteStatus:    heartbeat.optionalText("last_spool_write_status"),
-		LastSpoolWriteAt:        heartbeat.optionalText("last_spool_write_at"),
+		AgentStatus:             heartbeat.label("agent_status", unknown),
+		LastSuccessfulPublishAt: heartbeat.optionalLabel("last_successful_publish_at"),
+		LastSpoolWriteStatus:    heartbeat.optionalLabel("last_spool_write_status"),
+		LastSpoolWriteAt:        heartbeat.optionalLabel("last_spool_write_at"),
 		PublishSequence:         heartbeat.integer("publish_sequence"),
 		ClusterName:             cluster.optionalText("cluster_name"),
-		KubernetesVersion:       cluster.optionalText("kubernetes_version"),
+		KubernetesVersion:       cluster.optionalLabel("kubernetes_version"),
 		NodeSummary:             summariseNodes(payload.child("node_summary"), nodes),
 		WorkloadSummary:         summariseWorkloads(payload.child("workload_summary"), workloads),
 		Devices:                 normaliseDevices(payload.child("devices")),
 	}
 	state.NodesTotal, state.NodesReady = state.NodeSummary.Total, state.NodeSummary.Ready
 	state.PodsTotal, state.PodsReady = state.WorkloadSummary.Total, state.WorkloadSummary.Running
-	state.Nodes = firstOf(nodes, MaxNodes, &payload.cut.Nodes)
-	state.Workloads = firstOf(workloads, MaxWorkloads, &payload.cut.Workloads)
+	state.Nodes, payload.cut.Nodes = atMost(nodes, MaxNodes, Node.healthy)
+	state.Workloads, payload.cut.Workloads = atMost(workloads, MaxWorkloads, Workload.healthy)
 	if *payload.cut != (Cut{}) {
 		state.Cut = payload.cut
 	}
 	return state
-}
-
-func firstOf[T any](list []T, limit int, cut *int) []T {
-	if len(list) <= limit {
-		return list
-	}
-	*cut += len(list) - limit
-	return list[:limit]
 }
 
 func normaliseNodes(list []fields) []Node {
@@ -97,13 +82,13 @@ func normaliseNodes(list []fields) []Node {
 		ready := f.isReady(statusReady)
 		node := Node{
 			NodeID:              f.text("node_id", f.text("name", unknown)),
-			Role:                f.text("role", unknown),
+			Role:                f.label("role", unknown),
 			Ready:               ready,
 			Status:              statusNotReady,
 			CPUUsagePercent:     f.number("cpu_usage_percent"),
 			MemoryUsagePercent:  f.number("memory_usage_percent"),
 			DiskUsagePercent:    f.number("disk_usage_percent"),
-			NetworkReachability: f.text("network_reachability", unknown),
+			NetworkReachability: f.label("network_reachability", unknown),
 		}
 		if ready {
 			node.Status = statusReady
@@ -126,11 +111,11 @@ func normaliseWorkloads(list []fields) []Workload {
 		workloads = append(workloads, Workload{
 			Namespace:       f.text("namespace", ""),
 			Name:            f.text("name", ""),
-			Status:          f.text("status", unknown),
+			Status:          f.label("status", unknown),
 			Ready:           ready,
 			ContainersReady: f.count("containers_ready"),
 			ContainersTotal: f.count("containers_total"),
-			RestartCount:    f.integer("restart_count"),
+			RestartCount:    orZero(f.count("restart_count")),
 			NodeID:          f.text("node_id", unknown),
 		})
 	}
@@ -179,7 +164,7 @@ func normaliseDevices(given fields) map[string]Device {
 
 func normaliseDevice(f fields) Device {
 	available, known := f.flag("available")
-	status := f.text("status", "")
+	status := f.label("status", "")
 	if !known {
 		available = status == statusAvailable
 	}
@@ -189,11 +174,12 @@ func normaliseDevice(f fields) Device {
 			status = statusAvailable
 		}
 	}
-	return Device{Available: available, Status: status, LastSeenAt: f.optionalText("last_seen_at")}
+	return Device{Available: available, Status: status, LastSeenAt: f.optionalLabel("last_seen_at")}
 }
 
-// maxObjectKey is the greatest length of an S3 key, in bytes.
-const maxObjectKey = 1024
+// imageKeyPattern is the alphabet of an image's object key; its length keeps the
+// state small.
+var imageKeyPattern = regexp.MustCompile(`^[A-Za-z0-9/=._-]{1,512}$`)
 
 // NormaliseImageSnapshot reads an image_snapshot payload. The object must lie
 // under the factory's own prefix, so that no device can make us show another's.
@@ -204,22 +190,25 @@ func NormaliseImageSnapshot(m Message, processedAt Millis) (ImageSnapshot, error
 		return ImageSnapshot{}, err
 	}
 	return ImageSnapshot{
-		EventType:       payload.text("event_type", "UNKNOWN"),
+		EventType:       payload.label("event_type", "UNKNOWN"),
 		SourceTimestamp: m.SourceTimestamp,
 		ProcessedAt:     processedAt,
-		S3Bucket:        payload.text("s3_bucket", ""),
+		S3Bucket:        payload.label("s3_bucket", ""),
 		S3Key:           key,
-		ContentType:     payload.text("content_type", ""),
+		ContentType:     payload.label("content_type", ""),
 		SizeBytes:       orZero(payload.count("size_bytes")),
-		SHA256:          payload.text("sha256", ""),
+		SHA256:          payload.label("sha256", ""),
 		MessageID:       m.MessageID,
 	}, nil
 }
 
 func checkImageKey(factoryID, key string) error {
 	prefix := "image_snapshot/factory_id=" + factoryID + "/"
-	if !strings.HasPrefix(key, prefix) || strings.Contains(key, "..") || len(key) > maxObjectKey {
+	switch {
+	case !strings.HasPrefix(key, prefix) || strings.Contains(key, "..") || strings.Contains(key, "//"):
 		return invalid("payload.s3_key", "must lie under "+prefix)
+	case !imageKeyPattern.MatchString(key):
+		return invalid("payload.s3_key", "must match [A-Za-z0-9/=._-]{1,512}")
 	}
 	return nil
 }

@@ -91,11 +91,3 @@ func EncodeJSON(document any) ([]byte, error) {
 	}
 	return bytes.TrimRight(out.Bytes(), "\n"), nil
 }
-
-func jsonSize(document any) int {
-	body, err := json.Marshal(document)
-	if err != nil {
-		return 0
-	}
-	return len(body)
-}

@@ -151,20 +151,22 @@ func pressureRatio(in riskInput) (share, Value) {
 }
 
 func aiRatio(in riskInput) (share, Value) {
-	score := in.state.maxAIScore()
-	ratio := exact.Max(zero, score)
+	ratio, value := zero, Value{}
+	if score := in.state.maxAIScore(); score != nil {
+		ratio, value = exact.Max(zero, *score), numberValue(*score)
+	}
 	if in.state.heardSomething() {
 		ratio = ratio.Add(soundSurcharge)
 	}
-	return share{part: ratio, whole: one}, numberValue(score)
+	return share{part: ratio, whole: one}, value
 }
 
-// maxAIScore is the greatest of the three scores; one that is unknown counts 0.
-func (s FactoryState) maxAIScore() exact.Decimal {
-	greatest := zero
+// maxAIScore is the greatest of the known AI scores, nil when none is known.
+func (s FactoryState) maxAIScore() *exact.Decimal {
+	var greatest *exact.Decimal
 	for _, score := range []*exact.Decimal{s.FireScore, s.FallScore, s.BendScore} {
-		if score != nil {
-			greatest = exact.Max(greatest, *score)
+		if score != nil && (greatest == nil || greatest.Less(*score)) {
+			greatest = score
 		}
 	}
 	return greatest
@@ -228,16 +230,24 @@ func networkRatio(in riskInput) (share, Value) {
 	states := make([]string, 0, len(in.infra.Nodes))
 	for _, node := range in.infra.Nodes {
 		states = append(states, node.NetworkReachability)
-		switch node.NetworkReachability {
-		case unknown:
-		case "ok", "reachable", "ready":
-			known++
-		default:
-			known++
+		if node.NetworkReachability == unknown {
+			continue
+		}
+		known++
+		if node.cutOff() {
 			bad++
 		}
 	}
-	return share{part: exact.FromInt(bad), whole: exact.FromInt(known)}, textValue(firstRunes(strings.Join(states, ","), MaxString))
+	return share{part: exact.FromInt(bad), whole: exact.FromInt(known)}, textValue(bounded(strings.Join(states, ","), MaxLabel))
+}
+
+// cutOff tells whether a node is known to be out of reach.
+func (n Node) cutOff() bool {
+	switch n.NetworkReachability {
+	case "ok", "reachable", "ready", unknown:
+		return false
+	}
+	return true
 }
 
 func freshnessRatio(in riskInput) (share, Value) {

@@ -37,7 +37,10 @@ func climateGates(state FactoryState) []Gate {
 
 func aiGates(state FactoryState) []Gate {
 	score := state.maxAIScore()
-	gate := Gate{Field: fieldAI, Value: numberValue(score)}
+	if score == nil {
+		return nil
+	}
+	gate := Gate{Field: fieldAI, Value: numberValue(*score)}
 	switch {
 	case score.AtLeast(aiCritical):
 		gate.Name, gate.Level = "ai_score_critical", LevelDanger
@@ -52,11 +55,11 @@ func aiGates(state FactoryState) []Gate {
 // readinessGate is a pair of gates over "how many of them are ready".
 type readinessGate struct {
 	field, none, some string
-	noneCap           *exact.Decimal
+	noneIsZero        bool
 }
 
 var (
-	nodeGates = readinessGate{field: fieldNodes, none: "nodes_all_not_ready", some: "nodes_partially_not_ready", noneCap: &zero}
+	nodeGates = readinessGate{field: fieldNodes, none: "nodes_all_not_ready", some: "nodes_partially_not_ready", noneIsZero: true}
 	podGates  = readinessGate{field: fieldPods, none: "pods_all_unready", some: "pods_partially_unready"}
 )
 
@@ -65,7 +68,11 @@ func readinessGates(g readinessGate, ready, total int64) []Gate {
 	case total <= 0 || ready >= total:
 		return nil
 	case ready <= 0:
-		return []Gate{{Name: g.none, Level: LevelDanger, Field: g.field, Value: readyOfTotal(ready, total), ScoreCap: g.noneCap}}
+		gate := Gate{Name: g.none, Level: LevelDanger, Field: g.field, Value: readyOfTotal(ready, total)}
+		if g.noneIsZero {
+			gate.ScoreCap = new(exact.Decimal)
+		}
+		return []Gate{gate}
 	}
 	return []Gate{{Name: g.some, Level: LevelWarning, Field: g.field, Value: readyOfTotal(ready, total)}}
 }
@@ -89,7 +96,7 @@ func freshnessGates(pipeline PipelineStatus) []Gate {
 	age := pipeline.LatestInfraStateAgeSeconds
 	switch {
 	case age != nil && *age > staleOutageSeconds:
-		gate.Name, gate.Value, gate.ScoreCap = "pipeline_status_outage", textValue("stale_over_300s"), &zero
+		gate.Name, gate.Value, gate.ScoreCap = "pipeline_status_outage", textValue("stale_over_300s"), new(exact.Decimal)
 	case pipeline.Status == Critical:
 		gate.Name, gate.Value = "pipeline_status_critical", textValue(string(Critical))
 	case pipeline.Status == Warning:
