@@ -10,12 +10,12 @@ import (
 
 var segmentEscapes = strings.NewReplacer("%", "%25", "#", "%23")
 
-// Segment makes one segment of a table key of any text: # and % are
+// Segmented makes one segment of a table key of any text: # and % are
 // percent-encoded, so that no text can end its segment.
-func Segment(text string) string { return segmentEscapes.Replace(text) }
+func Segmented(text string) string { return segmentEscapes.Replace(text) }
 
 // OwnerPK is the partition of an owner's tokens, sources and memory.
-func OwnerPK(owner string) string { return "OWNER#" + Segment(owner) }
+func OwnerPK(owner string) string { return "OWNER#" + Segmented(owner) }
 
 const maxUserName = 128
 
