@@ -18,6 +18,19 @@ import (
 	"millrace/deploy/local/toolchain"
 )
 
+type runCmd struct {
+	Dir          string `default:".local" env:"MILLRACE_LOCAL_DIR" help:"Directory that keeps the stack's data, certificates and logs."`
+	StandInsOnly bool   `help:"Start the stand-ins only, none of our own programs."`
+	stack.Ports
+}
+
+func (r *runCmd) Run(ctx context.Context, c *cli) error {
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	return stack.Run(ctx, stack.RunOptions{
+		Dir: r.Dir, BinDir: c.BinDir, Ports: r.Ports, StandInsOnly: r.StandInsOnly, Say: say,
+	})
+}
+
 type execCmd struct {
 	Durable bool     `help:"Keep tables, queues and workflows in files, so that parts may be killed."`
 	Keep    bool     `help:"Leave the stack's directory, with its logs, behind."`

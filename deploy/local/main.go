@@ -14,6 +14,7 @@ import (
 type cli struct {
 	BinDir string `name:"bin-dir" env:"MILLRACE_LOCAL_BIN_DIR" placeholder:"DIR" help:"Where the programs and tools are (default: where this program is)."`
 
+	Run   runCmd   `cmd:"" help:"Run the whole stack until interrupted; what make run does."`
 	Exec  execCmd  `cmd:"" help:"Run a command on a fresh stack that is gone afterwards."`
 	Tools toolsCmd `cmd:"" help:"Build or fetch the tools that are missing."`
 

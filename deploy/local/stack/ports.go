@@ -65,7 +65,7 @@ func (p *Ports) Resolve() error {
 		}
 		taken[*q.number] = q.part
 		if err := checkFree(*q.number); err != nil {
-			errs = append(errs, fmt.Errorf("port %d of the %s %w: stop what uses it or choose another with %s or %s",
+			errs = append(errs, fmt.Errorf("port %d (%s) %w: stop what uses it or choose another with %s or %s",
 				*q.number, q.part, err, q.flag, q.env))
 		}
 	}

@@ -32,6 +32,8 @@ type Stack struct {
 	Dir string
 	// Self is the absolute path of this program, which serves some of the parts.
 	Self string
+	// BinDir is the absolute directory of our own programs.
+	BinDir string
 	// Tools are the programs that others made.
 	Tools toolchain.Tools
 	// Ports are resolved.
@@ -92,7 +94,7 @@ func (s *Stack) start(ctx context.Context, part supervise.Part) error {
 			return err
 		}
 	}
-	s.Say("%-12s up after %s", part.Name, time.Since(began).Round(10*time.Millisecond))
+	s.Say("%-14s up after %s", part.Name, time.Since(began).Round(10*time.Millisecond))
 	return nil
 }
 

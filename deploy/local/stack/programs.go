@@ -1,0 +1,79 @@
+package stack
+
+import (
+	"path/filepath"
+	"time"
+
+	"millrace/deploy/local/supervise"
+)
+
+// This file has every command line of our own programs, and nothing else.
+
+// Names of the programs' binaries.
+const (
+	binWorker  = "worker"
+	binStarter = "starter"
+	binGateway = "gateway"
+	binEdge    = "edge"
+)
+
+// Pages of the gateway that people and probes ask for.
+const (
+	gatewayReady     = "/readyz"
+	gatewayFactories = "/v1/factories"
+)
+
+var binaries = []string{binWorker, binStarter, binGateway, binEdge}
+
+// provision makes tables, bucket and queues, as on AWS.
+func (s *Stack) provision() supervise.Part {
+	return s.once("provision", binStarter, "provision", "--create")
+}
+
+// schedules makes or updates the schedules.
+func (s *Stack) schedules() supervise.Part {
+	return s.once("schedules", binStarter, "schedules", "apply")
+}
+
+// workflows starts the workflows that run for ever.
+func (s *Stack) workflows() supervise.Part {
+	return s.once("up", binStarter, "up")
+}
+
+// programs are the parts that serve: the worker and the gateway.
+func (s *Stack) programs() []supervise.Part {
+	metrics := addr(s.Ports.Worker)
+	gateway := addr(s.Ports.Gateway)
+	return []supervise.Part{
+		{
+			Name: binWorker, Stage: stagePrograms, Command: []string{s.bin(binWorker)},
+			Env:   s.environ("MILLRACE_METRICS_ADDRESS=" + metrics),
+			Ready: supervise.HTTPProbe("http://" + metrics + "/metrics"), Grace: 15 * time.Second,
+		},
+		{
+			Name: binGateway, Stage: stagePrograms, Command: []string{s.bin(binGateway)},
+			Env:   s.environ("MILLRACE_GATEWAY_ADDRESS=" + gateway),
+			Ready: supervise.HTTPProbe("http://" + gateway + gatewayReady), Grace: 10 * time.Second,
+		},
+	}
+}
+
+// edges are the simulated factories: each generates messages into its outbox and publishes them
+// with its own certificate.
+func (s *Stack) edges() []supervise.Part {
+	parts := make([]supervise.Part, 0, len(Factories))
+	for _, id := range Factories {
+		env := append(factoryVars(s.authority.Files(id)), "AEGIS_OUTBOX_DIR="+s.path(filepath.Join("outbox", id)))
+		parts = append(parts, supervise.Part{
+			Name: "edge-" + id, Stage: stageEdge, Env: s.environ(env...),
+			Command: []string{s.bin(binEdge), "simulate", "--factory", id, "--publish"},
+		})
+	}
+	return parts
+}
+
+func (s *Stack) once(name, binary string, args ...string) supervise.Part {
+	return supervise.Part{Name: name, Command: append([]string{s.bin(binary)}, args...), Env: s.environ()}
+}
+
+func (s *Stack) bin(name string) string { return filepath.Join(s.BinDir, name) }
