@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/sdk/client"
+
+	"millrace/platform/awsconf"
+)
+
+// clients are the AWS clients that capabilities share.
+type clients struct {
+	dynamodb *dynamodb.Client
+	s3       *s3.Client
+	sqs      *sqs.Client
+}
+
+func newClients(ctx context.Context) (clients, error) {
+	cfg, err := awsconf.Load(ctx)
+	if err != nil {
+		return clients{}, err
+	}
+	return clients{dynamodb: dynamodb.NewFromConfig(cfg), s3: s3.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg)}, nil
+}
+
+// dependencies are what capabilities are made from.
+type dependencies struct {
+	settings settings
+	clients  clients
+	temporal client.Client
+	registry prometheus.Registerer
+	logger   *slog.Logger
+}
+
+// capabilities add their workflows and activities to the host, one each.
+var capabilities = []func(*host, dependencies){
+	registerFactory,
+}
