@@ -120,9 +120,9 @@ func (a *Accumulator) AddInfraState(state *InfraState) {
 	a.infraSeen[order] = struct{}{}
 	a.messages[order.MessageID] = struct{}{}
 	nodes := state.fit().Nodes
-	a.cluster.cpu.add(order, meanUsage(nodes, func(n Node) *exact.Decimal { return n.CPUUsagePercent }))
-	a.cluster.memory.add(order, meanUsage(nodes, func(n Node) *exact.Decimal { return n.MemoryUsagePercent }))
-	a.cluster.disk.add(order, meanUsage(nodes, func(n Node) *exact.Decimal { return n.DiskUsagePercent }))
+	a.cluster.cpu.add(order, simpleMean(nodes, func(n *Node) *exact.Decimal { return n.CPUUsagePercent }))
+	a.cluster.memory.add(order, simpleMean(nodes, func(n *Node) *exact.Decimal { return n.MemoryUsagePercent }))
+	a.cluster.disk.add(order, simpleMean(nodes, func(n *Node) *exact.Decimal { return n.DiskUsagePercent }))
 	for _, node := range nodes {
 		a.addNode(order, node)
 	}
@@ -140,22 +140,6 @@ func (a *Accumulator) addNode(order Order, node Node) {
 	known.cpu.add(order, node.CPUUsagePercent)
 	known.memory.add(order, node.MemoryUsagePercent)
 	known.disk.add(order, node.DiskUsagePercent)
-}
-
-// meanUsage is the mean over the nodes that have the metric, nil without any.
-func meanUsage(nodes []Node, metric func(Node) *exact.Decimal) *exact.Decimal {
-	var sum exact.Decimal
-	var count int64
-	for _, node := range nodes {
-		if value := metric(node); value != nil {
-			sum, count = sum.Add(*value), count+1
-		}
-	}
-	if count == 0 {
-		return nil
-	}
-	mean := sum.Quo(exact.FromInt(count), graphPlaces)
-	return &mean
 }
 
 // Graph is the aggregate of what was added so far. All its times follow from the

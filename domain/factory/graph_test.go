@@ -43,7 +43,7 @@ func TestAnEmptyBucketIsExplicit(t *testing.T) {
 func TestAFullGraphDocument(t *testing.T) {
 	a := newBucket()
 	for i := range 100 {
-		temperature := exact.FromInt(int64(240 + i%7)).Quo(exact.FromInt(10), 4)
+		temperature := exact.FromInt(int64(240+i%7)).Quo(exact.FromInt(10), 4)
 		state := reading(float64(3*i), fmt.Sprint("s", i), &temperature, dec("0.1"))
 		state.HumidityPercent, state.PressureHPA = dec("45.5"), dec("1009.125")
 		state.FallScore, state.BendScore = dec("0.7"), dec("0")
