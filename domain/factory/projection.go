@@ -32,6 +32,37 @@ func (b Block) Data() any {
 	return b.ImageSnapshot
 }
 
+// ReadProcessed is the block of a stored processed object of a data dataset,
+// which is named like its source type.
+func ReadProcessed(body []byte, source SourceType) (Block, error) {
+	var block Block
+	var err error
+	switch source {
+	case SourceFactoryState:
+		block.FactoryState, err = processedData[FactoryState](body)
+	case SourceInfraState:
+		block.InfraState, err = processedData[InfraState](body)
+	case SourceImageSnapshot:
+		block.ImageSnapshot, err = processedData[ImageSnapshot](body)
+	default:
+		err = invalid("source_type", "must be factory_state, infra_state or image_snapshot")
+	}
+	return block, err
+}
+
+func processedData[T any](body []byte) (*T, error) {
+	var object struct {
+		Data *T `json:"data"`
+	}
+	if err := json.Unmarshal(body, &object); err != nil {
+		return nil, fmt.Errorf("read processed object: %w", err)
+	}
+	if object.Data == nil {
+		return nil, invalid("data", "is required")
+	}
+	return object.Data, nil
+}
+
 // ProcessedObject is the object of a message processed at now. An infra_state
 // object also says how fresh that message made the pipeline.
 func ProcessedObject(m Message, block Block, latest *Latest, now time.Time, late bool) Processed {
