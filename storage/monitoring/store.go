@@ -4,12 +4,16 @@
 package monitoring
 
 import (
+	"time"
+
 	"millrace/storage/table"
 )
 
 // Store is the monitoring table.
 type Store struct {
 	Table table.Table
+	// MinuteRetention is how long minute summaries are kept; 0 is the default.
+	MinuteRetention time.Duration
 }
 
 // Key attributes of the monitoring table.
