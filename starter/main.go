@@ -1,0 +1,33 @@
+// Command starter is the operator's tool: it provisions tables, bucket and
+// queues, starts the long-running workflows, repairs read models and explains
+// states.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"millrace/platform/config"
+	"millrace/platform/logging"
+)
+
+// commands are the starter's commands; each reads only the settings it needs.
+type commands struct {
+	config.Logging
+
+	Provision provisionCommand `cmd:"" help:"Check the tables, the bucket and the queues; create what is missing with --create. Never deletes."`
+	Factory   factoryCommand   `cmd:"" help:"Look into factories."`
+}
+
+const description = "The operator's tool of Millrace."
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var cli commands
+	parsed := config.Load("starter", description, &cli)
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	parsed.FatalIfErrorf(parsed.Run(logging.New(os.Stderr, "starter", cli.Logging)))
+}
