@@ -147,7 +147,9 @@ func (p *process) keep() {
 			return
 		}
 		p.s.log.Warn("died, starting it again", "part", p.part.Name, "reason", err, "pause", backoff)
-		p.pause(backoff)
+		if p.pause(backoff); !p.isWanted() {
+			p.update(func() { p.state = Stopped })
+		}
 		backoff = min(backoff*2, p.s.policy.MaxBackoff)
 	}
 }
