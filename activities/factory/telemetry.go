@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 
 	"millrace/domain/factory"
@@ -110,9 +111,7 @@ func (h *telemetryHandler) totals() map[string]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	totals := make(map[string]int64, len(h.outcomes))
-	for outcome, n := range h.outcomes {
-		totals[outcome] = n
-	}
+	maps.Copy(totals, h.outcomes)
 	return totals
 }
 

@@ -124,8 +124,7 @@ func (b Bucket) readError(key string, err error) error {
 }
 
 func statusOf(err error) int {
-	var response *awshttp.ResponseError
-	if errors.As(err, &response) {
+	if response, ok := errors.AsType[*awshttp.ResponseError](err); ok {
 		return response.HTTPStatusCode()
 	}
 	return 0

@@ -47,8 +47,7 @@ func (t Table) Transact(ctx context.Context, writes ...types.TransactWriteItem) 
 	if err == nil {
 		return nil
 	}
-	var cancelled *types.TransactionCanceledException
-	if errors.As(err, &cancelled) {
+	if cancelled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
 		for _, reason := range cancelled.CancellationReasons {
 			if reason.Code != nil && *reason.Code == "ConditionalCheckFailed" {
 				return &ConflictError{Current: reason.Item}
