@@ -4,10 +4,12 @@ go 1.26.8
 
 require (
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0
+	github.com/eclipse/paho.mqtt.golang v1.5.1
 	github.com/sivchari/kumo v0.33.1
 	github.com/stretchr/testify v1.12.1
 	github.com/versity/versitygw v1.8.0
 	google.golang.org/grpc v1.85.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (
