@@ -67,6 +67,9 @@ type Arrival struct {
 type Decision struct {
 	Outcome Outcome
 	Created bool
+	// Sampled tells that the minute counts the observation. An accepted one is
+	// not sampled when its id was deleted and the retained minute counts it already.
+	Sampled bool
 	// Opens tells that this life of the source had no part in the minute before,
 	// so that Next.Minute builds on the retained row and not on the latest one.
 	Opens bool
@@ -120,10 +123,11 @@ func (a Arrival) advance(s Source, retained *Minute) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
+	sampled := minute.SampleCount > s.Minute.SampleCount
 	s.Observation, s.Minute = a.Observation, minute
 	s.Observation.ObservedAt = a.Observation.ObservedAt.UTC()
 	s.Rev++
-	return Decision{Outcome: Accepted, Opens: opens, Next: s.received(a.ReceivedAt)}, nil
+	return Decision{Outcome: Accepted, Sampled: sampled, Opens: opens, Next: s.received(a.ReceivedAt)}, nil
 }
 
 // received is the source with its receipt refreshed; the clocks of several

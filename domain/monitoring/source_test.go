@@ -126,21 +126,22 @@ func TestIngestionKeepsTheConfiguration(t *testing.T) {
 
 func TestAReusedIDBuildsOnTheRetainedMinute(t *testing.T) {
 	retained := added(t, agentAt(noon, requests(1)), agentAt(noon.Add(20*time.Second), requests(3)))
-	decide := func(o Observation) Decision {
+	decide := func(o Observation, sampled bool) Decision {
 		d, err := Arrival{SourceID: "a", Observation: o, ReceivedAt: noon, Life: "two"}.Decide(nil, &retained)
 		require.NoError(t, err)
 		require.True(t, d.Created)
+		require.Equal(t, sampled, d.Sampled)
 		require.Equal(t, o, d.Next.Observation)
 		return d
 	}
-	newer := decide(agentAt(noon.Add(30*time.Second), requests(5))).Next.Minute
+	newer := decide(agentAt(noon.Add(30*time.Second), requests(5)), true).Next.Minute
 	require.Equal(t, int64(3), newer.SampleCount)
 	require.Equal(t, "9", newer.Parts[0].Series[0].Sum.String())
 
-	again := decide(agentAt(noon.Add(20*time.Second), requests(3))).Next.Minute
+	again := decide(agentAt(noon.Add(20*time.Second), requests(3)), false).Next.Minute
 	require.Equal(t, retained, again, "what was counted before the deletion is not counted again")
 
-	other := decide(resourceAt(noon.Add(10*time.Second), "celsius", nil)).Next.Minute
+	other := decide(resourceAt(noon.Add(10*time.Second), "celsius", nil), true).Next.Minute
 	require.Equal(t, retained.Parts[0], other.Parts[0], "another identity leaves what is retained alone")
 	require.Len(t, other.Parts, 2)
 }
