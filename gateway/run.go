@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"millrace/domain/monitoring"
+	"millrace/gateway/server"
+	"millrace/platform/awsconf"
+	"millrace/platform/metrics"
+	factorystore "millrace/storage/factory"
+	monitoringstore "millrace/storage/monitoring"
+)
+
+func run(ctx context.Context, cfg settings, logger *slog.Logger) error {
+	ring, err := monitoringstore.LoadKeyRing(cfg.TokenKeysFile)
+	if err != nil {
+		return err
+	}
+	if ring.Current == "" {
+		logger.WarnContext(ctx, "no key ring: tokens are made without a saved copy and can't be revealed")
+	}
+	aws, err := awsconf.Load(ctx)
+	if err != nil {
+		return err
+	}
+	registry := metrics.NewRegistry()
+	s, err := newServer(cfg, ring, tableClient(aws, registry), registry, logger)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", cfg.Address)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	logger.InfoContext(ctx, "gateway listens", "address", listener.Addr().String())
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.Serve(ctx, listener) })
+	group.Go(func() error { return metrics.Serve(ctx, cfg.MetricsAddress, registry) })
+	return group.Wait()
+}
+
+// newServer wires the capabilities: each is one Routes.
+func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, registry *prometheus.Registry, logger *slog.Logger) (*server.Server, error) {
+	tokens := monitoringstore.New(client, cfg.MonitoringTable)
+	factories := factorystore.Store{Table: factorystore.StatusTable(client, cfg.FactoryStatusTable)}
+	return server.New(server.Config{
+		Tokens: tokens, Ring: ring, Limits: cfg.Budgets.limits(), Origins: cfg.CORSOrigins, Logger: logger, Registry: registry,
+		Checks: map[string]server.Check{"dynamodb": func(ctx context.Context) error {
+			_, _, err := tokens.Grant(ctx, "readiness")
+			return err
+		}},
+	},
+		server.Tokens(tokens, ring, time.Now),
+		server.Factories(factories, cfg.FactoryIDs, time.Now),
+	)
+}
+
+// Limits of the connections to the tables: a slow table must not hold the
+// requests of its callers.
+const (
+	tableConnectTimeout = 2 * time.Second
+	tableReadTimeout    = 5 * time.Second
+	tablePool           = 20
+)
+
+func tableClient(cfg aws.Config, registry prometheus.Registerer) *dynamodb.Client {
+	bound, count := server.Bound(server.StoreConcurrency), server.CountCalls(registry)
+	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
+		o.HTTPClient = awshttp.NewBuildableClient().
+			WithTimeout(tableReadTimeout).
+			WithDialerOptions(func(d *net.Dialer) { d.Timeout = tableConnectTimeout }).
+			WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = tablePool })
+		o.APIOptions = append(o.APIOptions, bound, count)
+	})
+}

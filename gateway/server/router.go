@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
+
+	"millrace/domain/monitoring"
+)
+
+// Routes adds the operations of one capability.
+type Routes func(*Router)
+
+// Router takes the operations of the capabilities.
+type Router struct {
+	server *Server
+	api    huma.API
+	mux    chi.Router
+}
+
+// Operation declares one operation of the API: what it is called and who may
+// call it.
+type Operation struct {
+	// ID is unique in the API, with dashes.
+	ID          string
+	Method      string
+	Path        string
+	Tag         string
+	Summary     string
+	Description string
+
+	// Scope opens the operation to tokens; it is "" only where Public is set.
+	Scope  monitoring.Scope
+	Public bool
+	// Budget is what a request counts as; "" stands for read where the method is
+	// GET and for write elsewhere.
+	Budget monitoring.BudgetKind
+
+	// Status is that of success; 0 stands for 200, or 204 without a body.
+	Status int
+	// MaxBody bounds the request's body in bytes; 0 stands for 64 KiB.
+	MaxBody int64
+	// Problems are the statuses it may answer besides those of every operation.
+	Problems []int
+	// Streaming lifts the timeout, for answers that go on.
+	Streaming bool
+}
+
+const (
+	defaultMaxBody = 64 << 10
+	// bodyTimeout is the time a client has to send a body.
+	bodyTimeout = 10 * time.Second
+)
+
+func (op Operation) budget() monitoring.BudgetKind {
+	switch {
+	case op.Budget != "":
+		return op.Budget
+	case op.Method == http.MethodGet:
+		return monitoring.BudgetRead
+	}
+	return monitoring.BudgetWrite
+}
+
+// Handle adds one operation. Input and output are structs as huma reads them:
+// fields with path, query or header tags, and Body. Errors of the handler become
+// problems: return a *Problem, or an error that problemOf knows.
+func Handle[I, O any](r *Router, op Operation, handler func(context.Context, *I) (*O, error)) {
+	if (op.Scope == "") != op.Public {
+		panic(fmt.Sprintf("operation %s must either have a scope or be public", op.ID))
+	}
+	huma.Register(r.api, r.describe(op), func(ctx context.Context, in *I) (*O, error) {
+		out, err := handler(ctx, in)
+		if err == nil {
+			return out, nil
+		}
+		problem := *problemOf(err)
+		problem.Instance = instanceOf(ctx)
+		noteError(ctx, &problem)
+		return nil, &problem
+	})
+}
+
+// Mount adds a handler outside the API that needs no token, such as the pages of
+// the web interface.
+func (r *Router) Mount(pattern string, handler http.Handler) { r.mux.Handle(pattern, handler) }
+
+func (r *Router) describe(op Operation) huma.Operation {
+	described := huma.Operation{
+		OperationID: op.ID, Method: op.Method, Path: op.Path, Summary: op.Summary, Description: op.Description,
+		Tags: []string{op.Tag}, DefaultStatus: op.Status, MaxBodyBytes: op.MaxBody, BodyReadTimeout: bodyTimeout,
+		Responses: map[string]*huma.Response{},
+	}
+	if described.MaxBodyBytes == 0 {
+		described.MaxBodyBytes = defaultMaxBody
+	}
+	if !op.Streaming {
+		described.Middlewares = append(described.Middlewares, r.server.limitTime)
+	}
+	problems := []int{http.StatusBadRequest, http.StatusInternalServerError}
+	if op.Public {
+		described.Security = []map[string][]string{}
+	} else {
+		described.Security = []map[string][]string{{securityScheme: {string(op.Scope)}}}
+		described.Extensions = map[string]any{"x-scope": string(op.Scope), "x-budget": string(op.budget())}
+		described.Middlewares = append(described.Middlewares, r.server.guard(op))
+		problems = append(problems, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusGatewayTimeout)
+	}
+	for _, status := range append(problems, op.Problems...) {
+		described.Responses[strconv.Itoa(status)] = &huma.Response{
+			Description: http.StatusText(status),
+			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: &huma.Schema{Ref: problemSchema}}},
+		}
+	}
+	return described
+}
+
+const (
+	securityScheme = "bearer"
+	problemSchema  = "#/components/schemas/Problem"
+)
+
+// limitTime ends an operation that takes too long; waiting for the store counts.
+func (s *Server) limitTime(ctx huma.Context, next func(huma.Context)) {
+	limited, cancel := context.WithTimeout(ctx.Context(), s.timeout)
+	defer cancel()
+	next(huma.WithContext(ctx, limited))
+}

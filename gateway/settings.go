@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+
+	"millrace/domain/monitoring"
+	"millrace/platform/config"
+)
+
+// settings are those of the gateway.
+type settings struct {
+	config.Logging
+	config.Metrics
+	config.Stores
+	config.Factories
+	Address       string   `help:"Address to listen on." default:"127.0.0.1:8080" env:"MILLRACE_GATEWAY_ADDRESS" placeholder:"HOST:PORT"`
+	CORSOrigins   []string `name:"cors-origins" help:"Origins whose pages may call the API, such as https://dash.example.org." env:"MILLRACE_CORS_ORIGINS" placeholder:"ORIGIN"`
+	TokenKeysFile string   `help:"Key ring of the saved copies of tokens (JSON); empty reads MILLRACE_TOKEN_KEYS, and without either tokens have no saved copy." env:"MILLRACE_TOKEN_KEYS_FILE" placeholder:"FILE"`
+	Budgets       budgets  `embed:"" prefix:"budget-"`
+}
+
+type budgets struct {
+	Read        int64 `help:"Reads an owner may make in a minute." default:"600" env:"MILLRACE_BUDGET_READ"`
+	Write       int64 `help:"Writes an owner may make in a minute." default:"600" env:"MILLRACE_BUDGET_WRITE"`
+	TokenCreate int64 `help:"Tokens an owner may make in a minute." default:"10" env:"MILLRACE_BUDGET_TOKEN_CREATE"`
+}
+
+func (b budgets) limits() monitoring.Limits {
+	return monitoring.Limits{Read: b.Read, Write: b.Write, TokenCreate: b.TokenCreate}
+}
+
+// Validate refuses settings that can't work, all of them in one error.
+func (s settings) Validate() error {
+	problems := []error{s.Stores.Validate(), s.Factories.Validate()}
+	for _, origin := range s.CORSOrigins {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || origin != u.Scheme+"://"+u.Host {
+			problems = append(problems, fmt.Errorf("MILLRACE_CORS_ORIGINS: %q must be a scheme and a host, such as https://dash.example.org", origin))
+		}
+	}
+	for variable, limit := range map[string]int64{
+		"MILLRACE_BUDGET_READ": s.Budgets.Read, "MILLRACE_BUDGET_WRITE": s.Budgets.Write, "MILLRACE_BUDGET_TOKEN_CREATE": s.Budgets.TokenCreate,
+	} {
+		if limit < 1 {
+			problems = append(problems, fmt.Errorf("%s: must be at least 1", variable))
+		}
+	}
+	return errors.Join(problems...)
+}
