@@ -87,7 +87,12 @@ func isEven(q decimal.Decimal, places int32) bool {
 }
 
 // Round rounds half-even to the given number of decimal places.
-func (d Decimal) Round(places int32) Decimal { return Decimal{d: d.d.RoundBank(places)} }
+func (d Decimal) Round(places int32) Decimal {
+	if d.d.Exponent() >= -places {
+		return d
+	}
+	return Decimal{d: d.d.RoundBank(places)}
+}
 
 // Cmp is -1, 0 or 1 as d is smaller than, equal to or greater than e.
 func (d Decimal) Cmp(e Decimal) int { return d.d.Cmp(e.d) }
@@ -128,7 +133,7 @@ func Min(a, b Decimal) Decimal {
 
 // Digits is the number of significant digits, without leading or trailing zeros.
 func (d Decimal) Digits() int {
-	digits := strings.Trim(strings.NewReplacer("-", "", ".", "").Replace(d.String()), "0")
+	digits := strings.TrimRight(strings.TrimPrefix(d.d.Coefficient().String(), "-"), "0")
 	return max(len(digits), 1)
 }
 

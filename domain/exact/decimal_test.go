@@ -114,3 +114,11 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestDigitsAreTheSignificantOnes(t *testing.T) {
+	for text, want := range map[string]int{
+		"0": 1, "0.000": 1, "1": 1, "-1": 1, "100": 1, "1e30": 1, "0.0001": 1, "10.10": 3, "-100.5": 4, "1234.5678": 8, "0.10203": 5,
+	} {
+		require.Equal(t, want, MustParse(text).Digits(), text)
+	}
+}

@@ -119,6 +119,11 @@ func (f fields) integer(key string) int64 {
 }
 
 func (f fields) optionalInteger(key string) *int64 {
+	if literal, ok := f.object[key].(json.Number); ok {
+		if n, err := literal.Int64(); err == nil {
+			return &n
+		}
+	}
 	d := f.number(key)
 	if d == nil {
 		return nil
