@@ -25,8 +25,12 @@ func newClients(ctx context.Context) (clients, error) {
 	if err != nil {
 		return clients{}, err
 	}
-	return clients{dynamodb: dynamodb.NewFromConfig(cfg), s3: s3.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg)}, nil
+	return clients{dynamodb: dynamodb.NewFromConfig(cfg), s3: s3.NewFromConfig(cfg, pathStyle), sqs: sqs.NewFromConfig(cfg)}, nil
 }
+
+// pathStyle names the bucket in the path where the endpoint was set: stand-ins
+// have no host name per bucket.
+func pathStyle(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }
 
 // dependencies are what capabilities are made from.
 type dependencies struct {

@@ -18,10 +18,16 @@ import (
 // registerFactory hosts the factory capability.
 func registerFactory(h *host, d dependencies) {
 	store := factoryStore(d)
-	ingest := factoryIngest(d, store)
+	ingest, refresher, aggregator := factoryIngest(d, store), factoryRefresher(d, store), factoryAggregator(d, store)
 	h.on(names.QueueTelemetry, func(r worker.Registry) {
 		r.RegisterWorkflowWithOptions(workflows.TelemetryIngest, workflow.RegisterOptions{Name: names.TelemetryIngest})
 		r.RegisterActivityWithOptions(ingest.DrainTelemetry, activity.RegisterOptions{Name: workflows.DrainTelemetryActivity})
+	})
+	h.on(names.QueueScheduled, func(r worker.Registry) {
+		r.RegisterWorkflowWithOptions(workflows.FactoryRefresh, workflow.RegisterOptions{Name: names.FactoryRefresh})
+		r.RegisterWorkflowWithOptions(workflows.GraphAggregate, workflow.RegisterOptions{Name: names.GraphAggregate})
+		r.RegisterActivityWithOptions(refresher.RefreshFactories, activity.RegisterOptions{Name: workflows.RefreshFactoriesActivity})
+		r.RegisterActivityWithOptions(aggregator.AggregateGraphs, activity.RegisterOptions{Name: workflows.AggregateGraphsActivity})
 	})
 }
 
@@ -41,5 +47,15 @@ func factoryIngest(d dependencies, store storage.Store) activities.Drains {
 		Metrics:    activities.NewMetrics(d.registry),
 		Stretch:    workflows.DrainStretch,
 		Logger:     d.logger,
+	}
+}
+
+func factoryRefresher(d dependencies, store storage.Store) activities.Refresher {
+	return activities.Refresher{Store: store, Factories: d.settings.FactoryIDs, Now: time.Now, Logger: d.logger}
+}
+
+func factoryAggregator(d dependencies, store storage.Store) activities.Aggregator {
+	return activities.Aggregator{
+		Store: store, Factories: d.settings.FactoryIDs, Rules: d.settings.Retention.graphRules(), Now: time.Now, Logger: d.logger,
 	}
 }

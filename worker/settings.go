@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"millrace/domain/exact"
+	"millrace/domain/factory"
 	"millrace/platform/config"
 	"millrace/workflows/names"
 )
@@ -88,4 +89,9 @@ func (r retention) check() error {
 		problems = append(problems, fmt.Errorf("MILLRACE_AI_SCORE_THRESHOLD: %w", err))
 	}
 	return errors.Join(problems...)
+}
+
+// graphRules are the rules of the aggregation; the settings have been checked.
+func (r retention) graphRules() factory.GraphRules {
+	return factory.GraphRules{Keep: r.GraphTTL, SampleInterval: r.SampleInterval, AIThreshold: exact.MustParse(r.AIThreshold)}
 }

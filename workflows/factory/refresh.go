@@ -1,0 +1,41 @@
+package factory
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// refreshMaxLate is how late a refresh may run. It judges the present, so that a
+// run made up for after an outage, or in a backfill, has nothing to say.
+const refreshMaxLate = 2 * time.Minute
+
+// refreshOptions let a refresh retry within its own minute: the next run starts
+// then, and does the same for whatever failed.
+var refreshOptions = workflow.ActivityOptions{
+	Summary:                "judge every factory as of now",
+	StartToCloseTimeout:    30 * time.Second,
+	ScheduleToCloseTimeout: 55 * time.Second,
+	HeartbeatTimeout:       15 * time.Second, // a state takes milliseconds; the SDK's own two attempts some seconds
+	RetryPolicy: &temporal.RetryPolicy{
+		InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
+	},
+}
+
+// FactoryRefresh judges every watched factory again, whether or not it sent
+// anything. It is a sampler: it uses now, and a run that is more than two minutes
+// late does nothing but say so.
+func FactoryRefresh(ctx workflow.Context) (RefreshResult, error) {
+	scheduled, began := scheduledTime(ctx), workflow.Now(ctx).UTC()
+	if late := began.Sub(scheduled); late > refreshMaxLate {
+		return RefreshResult{
+			Status: StatusLate, ScheduledAt: scheduled, LateSeconds: int64(late / time.Second), Refreshed: []RefreshedFactory{},
+		}, nil
+	}
+	ctx = workflow.WithActivityOptions(ctx, refreshOptions)
+	var result RefreshResult
+	err := workflow.ExecuteActivity(ctx, RefreshFactoriesActivity, RefreshRequest{AsOf: began}).Get(ctx, &result)
+	result.ScheduledAt = scheduled
+	return result, err
+}
