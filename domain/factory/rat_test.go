@@ -22,14 +22,6 @@ func halfEven(value *big.Rat, places int64) string {
 	return exact.MustParse(new(big.Rat).SetFrac(floor, scale).FloatString(int(places))).String()
 }
 
-func ratOf(d exact.Decimal) *big.Rat {
-	value, ok := new(big.Rat).SetString(d.String())
-	if !ok {
-		panic(d.String())
-	}
-	return value
-}
-
 func TestHalfEvenOfWholeNumbers(t *testing.T) {
 	for want, value := range map[string]*big.Rat{
 		"0.12": big.NewRat(1, 8), "0.38": big.NewRat(3, 8), "-0.12": big.NewRat(-1, 8), "6.67": big.NewRat(20, 3), "-6.67": big.NewRat(-20, 3), "0": big.NewRat(0, 1),

@@ -68,20 +68,23 @@ func TestRiskVectors(t *testing.T) {
 		{"35 °C", func(in *riskInput) { in.state.TemperatureCelsius = dec("35") }, "95", "95", LevelSafe, []string{"temperature_weighted_penalty 5"}, []string{}},
 		{
 			"38 °C", func(in *riskInput) { in.state.TemperatureCelsius = dec("38") }, "90", "84", LevelWarning,
-			[]string{"temperature_weighted_penalty 10", "temperature_critical 10"}, []string{"temperature_critical"},
+			[]string{"temperature_weighted_penalty 10", "temperature_critical 10"},
+			[]string{"temperature_critical"},
 		},
 		{"77.5 % humidity", func(in *riskInput) { in.state.HumidityPercent = dec("77.5") }, "97.5", "97.5", LevelSafe, []string{"humidity_weighted_penalty 2.5"}, []string{}},
 		{"sound only", func(in *riskInput) { in.state.AbnormalSound = "scream" }, "99.25", "99.25", LevelSafe, []string{"ai_event_rate_weighted_penalty 0.75"}, []string{}},
 		{
 			"fall 0.91", func(in *riskInput) { in.state.FallScore = dec("0.91") }, "86.35", "84", LevelWarning,
-			[]string{"ai_score_warning 15", "ai_event_rate_weighted_penalty 13.65"}, []string{"ai_score_warning"},
+			[]string{"ai_score_warning 15", "ai_event_rate_weighted_penalty 13.65"},
+			[]string{"ai_score_warning"},
 		},
 		{
 			"nodes 2/3, one not reachable", func(in *riskInput) {
 				in.infra.NodesReady = 2
 				in.infra.Nodes[2].NetworkReachability = "unreachable"
 			}, "91.66", "84", LevelWarning,
-			[]string{"nodes_partially_not_ready 20", "node_status_weighted_penalty 6.67", "network_reachability_weighted_penalty 1.67"}, []string{"nodes_partially_not_ready"},
+			[]string{"nodes_partially_not_ready 20", "node_status_weighted_penalty 6.67", "network_reachability_weighted_penalty 1.67"},
+			[]string{"nodes_partially_not_ready"},
 		},
 		{
 			"nodes 0/2, pods 0/2, network bad", func(in *riskInput) {
@@ -92,28 +95,34 @@ func TestRiskVectors(t *testing.T) {
 			[]string{
 				"nodes_all_not_ready 60", "pods_all_unready 60", "node_status_weighted_penalty 20",
 				"pod_health_weighted_penalty 15", "network_reachability_weighted_penalty 5",
-			}, []string{"nodes_all_not_ready", "pods_all_unready"},
+			},
+			[]string{"nodes_all_not_ready", "pods_all_unready"},
 		},
 		{
 			"camera unavailable", func(in *riskInput) { in.infra.Devices["camera"] = Device{} }, "96.67", "84", LevelWarning,
-			[]string{"required_device_unavailable 12.67", "device_availability_weighted_penalty 3.33"}, []string{"required_device_unavailable"},
+			[]string{"required_device_unavailable 12.67", "device_availability_weighted_penalty 3.33"},
+			[]string{"required_device_unavailable"},
 		},
 		{
 			"no infra_state ever", func(in *riskInput) { in.infra, in.pipeline = nil, PipelineStatus{Status: Critical} }, "90", "49", LevelDanger,
-			[]string{"pipeline_status_critical 41", "data_freshness_weighted_penalty 10"}, []string{"pipeline_status_critical"},
+			[]string{"pipeline_status_critical 41", "data_freshness_weighted_penalty 10"},
+			[]string{"pipeline_status_critical"},
 		},
 		// Incident 10.6: a factory that was switched off.
 		{
 			"silent for 61 s", func(in *riskInput) { in.pipeline = fresh(61) }, "99.83", "84", LevelWarning,
-			[]string{"pipeline_status_warning 15.83", "data_freshness_weighted_penalty 0.17"}, []string{"pipeline_status_warning"},
+			[]string{"pipeline_status_warning 15.83", "data_freshness_weighted_penalty 0.17"},
+			[]string{"pipeline_status_warning"},
 		},
 		{
 			"silent for 121 s", func(in *riskInput) { in.pipeline = fresh(121) }, "90", "49", LevelDanger,
-			[]string{"pipeline_status_critical 41", "data_freshness_weighted_penalty 10"}, []string{"pipeline_status_critical"},
+			[]string{"pipeline_status_critical 41", "data_freshness_weighted_penalty 10"},
+			[]string{"pipeline_status_critical"},
 		},
 		{
 			"silent for 301 s", func(in *riskInput) { in.pipeline = fresh(301) }, "90", "0", LevelDanger,
-			[]string{"pipeline_status_outage 90", "data_freshness_weighted_penalty 10"}, []string{"pipeline_status_outage"},
+			[]string{"pipeline_status_outage 90", "data_freshness_weighted_penalty 10"},
+			[]string{"pipeline_status_outage"},
 		},
 		{
 			"everything wrong", func(in *riskInput) {
@@ -335,7 +344,7 @@ func TestDeviceGates(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			in := healthy()
 			in.state.SampleCount = c.samples
-			for _, name := range strings.Split(c.down, ",") {
+			for name := range strings.SplitSeq(c.down, ",") {
 				in.infra.Devices[name] = Device{}
 			}
 			penalty, gates := penaltyOf(in, fieldDevices)

@@ -126,10 +126,10 @@ func bucketPoint(g *Graph) BucketPoint {
 	point.FallScore, point.FallScoreMax = g.AIDetection.ByType.FallScore.meanAndMax()
 	point.BendScore, point.BendScoreMax = g.AIDetection.ByType.BendScore.meanAndMax()
 	point.AIMaxScore = g.AIDetection.MaxScore
-	point.CPUUsagePercentMean, point.MemoryUsagePercentMean, point.DiskUsagePercentLast = g.Infra.Usage.readings()
+	point.CPUUsagePercentMean, point.MemoryUsagePercentMean, point.DiskUsagePercentLast = g.Infra.readings()
 	for _, node := range g.Infra.Nodes {
 		mean := NodeMean{NodeID: node.NodeID}
-		mean.CPUUsagePercent, mean.MemoryUsagePercent, mean.DiskUsagePercent = node.Usage.readings()
+		mean.CPUUsagePercent, mean.MemoryUsagePercent, mean.DiskUsagePercent = node.readings()
 		point.NodesMean = append(point.NodesMean, mean)
 	}
 	return point
