@@ -17,6 +17,6 @@ var requestFaults = map[string]bool{
 // for want of capacity, access, a table or a network: trying it again is no use,
 // and other requests are not affected.
 func IsRequestFault(err error) bool {
-	var api smithy.APIError
-	return errors.As(err, &api) && requestFaults[api.ErrorCode()]
+	api, ok := errors.AsType[smithy.APIError](err)
+	return ok && requestFaults[api.ErrorCode()]
 }
