@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,24 +38,14 @@ func (c *explainCommand) explain(stdin io.Reader, stdout io.Writer, now time.Tim
 	if err != nil {
 		return err
 	}
-	out := json.NewEncoder(stdout)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	if err := out.Encode(state); err != nil {
-		return fmt.Errorf("print state: %w", err)
-	}
-	return nil
+	return printJSON(stdout, state)
 }
 
 func (c *explainCommand) judgedAt(now time.Time) (time.Time, error) {
 	if c.At == "" {
 		return now.UTC(), nil
 	}
-	at, err := factory.ParseInstant(c.At)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("--at: %q must be an RFC 3339 instant with a zone, such as 2026-05-14T12:00:00Z", c.At)
-	}
-	return at, nil
+	return instant("--at", c.At)
 }
 
 // read reads the messages and refuses one that is given as another source type.

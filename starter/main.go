@@ -18,6 +18,8 @@ type commands struct {
 	config.Logging
 
 	Provision provisionCommand `cmd:"" help:"Check the tables, the bucket and the queues; create what is missing with --create. Never deletes."`
+	Up        upCommand        `cmd:"" help:"Start the long-running workflows and one reconciliation of raw/; what runs already is left alone."`
+	Replay    replayCommand    `cmd:"" help:"Build the processed objects, the history and the current state of a factory again from raw/."`
 	Factory   factoryCommand   `cmd:"" help:"Look into factories."`
 }
 
