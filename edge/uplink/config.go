@@ -33,6 +33,9 @@ type Config struct {
 	// MinDelay is the time between the end of a connection and the next attempt;
 	// it doubles up to MaxDelay while no message is confirmed.
 	MinDelay, MaxDelay time.Duration
+	// PerMessage makes a connection for each message, as the first publishers
+	// did. No more than one message may be unconfirmed then.
+	PerMessage bool
 }
 
 const maxClientID = 128

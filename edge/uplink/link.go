@@ -51,7 +51,11 @@ type connection struct {
 // *RefusedError.
 func (l *Link) Connect(ctx context.Context) error {
 	if l.current != nil && l.current.client.IsConnectionOpen() {
-		return nil
+		if !l.config.PerMessage {
+			return nil
+		}
+		l.current.client.Disconnect(quiesceMillis)
+		l.current = nil
 	}
 	l.end()
 	if err := l.wait(ctx); err != nil {
