@@ -1,0 +1,136 @@
+// Package schedules makes the Temporal schedules of the product what they should
+// be.
+package schedules
+
+import (
+	"encoding/json"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"millrace/workflows/factory"
+	"millrace/workflows/names"
+)
+
+// Definition is what one schedule should be. Its runs are workflows {ID}-{time}
+// on the task queue scheduled.
+type Definition struct {
+	ID       string
+	Workflow string
+	Input    any
+	Summary  string
+	// Every and Offset are in UTC: runs are due at whole multiples of Every plus
+	// Offset.
+	Every, Offset time.Duration
+	Overlap       enums.ScheduleOverlapPolicy
+	// CatchUp is how late a run may start after an outage; Temporal's default is a
+	// year.
+	CatchUp time.Duration
+}
+
+// Definitions are all schedules.
+func Definitions() []Definition {
+	return []Definition{
+		{
+			ID: names.ScheduleFactoryRefresh, Workflow: names.FactoryRefresh,
+			Summary: "Judge every factory again, heard of or not", Every: time.Minute,
+			// A sampler speaks of now: one at a time, and nothing to make up for.
+			Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP, CatchUp: time.Minute,
+		},
+		{
+			ID: names.ScheduleGraphAggregate, Workflow: names.GraphAggregate, Input: factory.AggregateInput{},
+			Summary: "Aggregate the five-minute buckets that are over", Every: 5 * time.Minute,
+			// Two minutes after a bucket its last messages are there. A run also makes
+			// up for what buffering one run dropped.
+			Offset: 2 * time.Minute, Overlap: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE, CatchUp: factory.GraphCatchUp,
+		},
+		{
+			ID: names.ScheduleRawReconcile, Workflow: names.RawReconcile, Input: factory.ReconcileRequest{},
+			Summary: "Enqueue what was received and never processed", Every: time.Hour,
+			// Each run overlaps the one before: one that is missed or skipped costs
+			// nothing. The offset keeps it apart from the aggregation.
+			Offset: 4 * time.Minute, Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP, CatchUp: 10 * time.Minute,
+		},
+	}
+}
+
+func (d Definition) spec() client.ScheduleSpec {
+	return client.ScheduleSpec{
+		Intervals: []client.ScheduleIntervalSpec{{Every: d.Every, Offset: d.Offset}}, TimeZoneName: "UTC",
+	}
+}
+
+func (d Definition) action() *client.ScheduleWorkflowAction {
+	action := &client.ScheduleWorkflowAction{ID: d.ID, Workflow: d.Workflow, TaskQueue: names.QueueScheduled, StaticSummary: d.Summary}
+	if d.Input != nil {
+		action.Args = []any{d.Input}
+	}
+	return action
+}
+
+func (d Definition) policy() *client.SchedulePolicies {
+	return &client.SchedulePolicies{Overlap: d.Overlap, CatchupWindow: d.CatchUp}
+}
+
+func (d Definition) options() client.ScheduleOptions {
+	return client.ScheduleOptions{
+		ID: d.ID, Spec: d.spec(), Action: d.action(), Overlap: d.Overlap, CatchupWindow: d.CatchUp,
+		Note: d.Summary, Memo: map[string]any{"purpose": d.Summary},
+	}
+}
+
+// aspects are the parts of a schedule that are kept as defined, in a form that
+// can be compared and shown. Whether it is paused is the operator's business.
+func aspects(s client.Schedule) map[string]string {
+	all := map[string]string{}
+	show := func(name string, value any) {
+		text, err := json.Marshal(value)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		all[name] = string(text)
+	}
+	if s.Spec != nil {
+		show("calendars", len(s.Spec.Calendars)+len(s.Spec.CronExpressions)+len(s.Spec.Skip))
+		intervals := make([]string, len(s.Spec.Intervals))
+		for i, interval := range s.Spec.Intervals {
+			intervals[i] = interval.Every.String() + "+" + interval.Offset.String()
+		}
+		show("interval", intervals)
+		show("jitter", s.Spec.Jitter.String())
+		show("bounds", []bool{s.Spec.StartAt.IsZero(), s.Spec.EndAt.IsZero()})
+	}
+	if s.Policy != nil {
+		show("overlap", s.Policy.Overlap.String())
+		show("catch-up window", s.Policy.CatchupWindow.String())
+		show("pause on failure", s.Policy.PauseOnFailure)
+	}
+	if action, ok := s.Action.(*client.ScheduleWorkflowAction); ok {
+		show("workflow", action.Workflow)
+		show("workflow id", action.ID)
+		show("task queue", action.TaskQueue)
+		show("summary", action.StaticSummary)
+		show("input", inputOf(action.Args))
+	}
+	return all
+}
+
+// inputOf is the JSON of a workflow's arguments, which a described schedule has
+// as encoded payloads.
+func inputOf(args []any) []json.RawMessage {
+	texts := make([]json.RawMessage, len(args))
+	for i, arg := range args {
+		if payload, ok := arg.(*commonpb.Payload); ok {
+			texts[i] = payload.GetData()
+			continue
+		}
+		text, err := json.Marshal(arg)
+		if err != nil {
+			text = []byte("null")
+		}
+		texts[i] = text
+	}
+	return texts
+}
