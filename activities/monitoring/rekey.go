@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"go.temporal.io/sdk/activity"
 	"golang.org/x/sync/errgroup"
@@ -95,16 +96,24 @@ func (r Rekeyer) check(in workflows.RekeyBatch) error {
 	return nil
 }
 
+// sealAll seals tokens again until one fails. Those under way then are not
+// broken off: whether they were written would be unknown, and the counts wrong.
 func (r Rekeyer) sealAll(ctx context.Context, tokens []monitoring.Token, progress *workflows.RekeyBatchResult) error {
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.SetLimit(rekeyConcurrency)
 	var lock sync.Mutex
+	var failed atomic.Bool
 	for _, token := range tokens {
 		group.Go(func() error {
+			if failed.Load() {
+				return nil
+			}
 			err := r.seal(ctx, token)
 			lock.Lock()
 			defer lock.Unlock()
-			return count(token, err, progress)
+			err = count(token, err, progress)
+			failed.CompareAndSwap(false, err != nil)
+			return err
 		})
 	}
 	return group.Wait()

@@ -24,7 +24,7 @@ const (
 	// behind the table for less than a second; each pass but the last follows a
 	// pause of passPause.
 	maxPasses = 5
-	passPause = 10 * time.Second
+	passPause = 3 * time.Second
 	// maxBroken is how many tokens with a broken copy the report names.
 	maxBroken = 20
 )
@@ -33,7 +33,7 @@ const (
 // seconds or so, a throttled table ten times that. A heartbeat follows every page.
 var rekeyOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 10 * time.Minute,
-	HeartbeatTimeout:    time.Minute,
+	HeartbeatTimeout:    30 * time.Second,
 	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute},
 }
 
