@@ -52,14 +52,15 @@ type ActivityBucket struct {
 	ActiveAgents int       `json:"activeAgents" doc:"Agents with an observation in the bucket."`
 }
 
-type rangeInput struct {
+// RangeQuery is how far to look back.
+type RangeQuery struct {
 	Range string `query:"range" enum:"hour,day,week" default:"hour" doc:"How far to look back."`
 }
 
 type trendInput struct {
 	Provider string `path:"provider" maxLength:"64"`
 	Account  string `path:"account" maxLength:"128"`
-	rangeInput
+	RangeQuery
 }
 
 type trendOutput struct {
@@ -108,7 +109,7 @@ func (a activityRoutes) trend(ctx context.Context, in *trendInput) (*trendOutput
 	return out, nil
 }
 
-func (a activityRoutes) activity(ctx context.Context, in *rangeInput) (*activityOutput, error) {
+func (a activityRoutes) activity(ctx context.Context, in *RangeQuery) (*activityOutput, error) {
 	trend, shape, err := a.read(ctx, nil, in.Range)
 	if err != nil {
 		return nil, err

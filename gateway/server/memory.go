@@ -31,13 +31,14 @@ type Memory struct {
 	UpdatedAt time.Time `json:"updatedAt" doc:"When the value was last written."`
 }
 
-type memoryInput struct {
+// MemoryPath names a value.
+type MemoryPath struct {
 	Project string `path:"project" maxLength:"512" doc:"The project in any spelling: case, surrounding spaces and the kind and number of separators do not matter."`
 	Key     string `path:"key" maxLength:"256" doc:"1 to 256 visible characters, no spaces."`
 }
 
 type putMemoryInput struct {
-	memoryInput
+	MemoryPath
 	Body MemoryValue
 }
 
@@ -62,7 +63,7 @@ func Memories(store MemoryStore, now func() time.Time) Routes {
 		}, m.get)
 		Handle(r, Operation{
 			ID: "put-memory", Method: http.MethodPut, Path: path, Tag: "memory", Scope: monitoring.ScopeWrite,
-			Summary: "Keep a value", MaxBody: monitoring.MaxMemoryRequest,
+			Summary: "Keep a value", MaxBody: monitoring.MaxMemoryRequest + 1, // the bound itself is refused
 			Description: "Creates or replaces the value; createdAt stays that of the first write. The last of several writers wins; repeating a write changes updatedAt only. Values never expire.",
 			Problems:    []int{http.StatusRequestEntityTooLarge},
 		}, m.put)
@@ -73,12 +74,12 @@ func Memories(store MemoryStore, now func() time.Time) Routes {
 	}
 }
 
-func (in *memoryInput) address() (monitoring.MemoryAddress, error) {
+func (in *MemoryPath) address() (monitoring.MemoryAddress, error) {
 	a, err := monitoring.NewMemoryAddress(in.Project, in.Key)
 	return a, under("path", err)
 }
 
-func (m memoryRoutes) get(ctx context.Context, in *memoryInput) (*memoryOutput, error) {
+func (m memoryRoutes) get(ctx context.Context, in *MemoryPath) (*memoryOutput, error) {
 	address, err := in.address()
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (m memoryRoutes) put(ctx context.Context, in *putMemoryInput) (*memoryOutpu
 	return &memoryOutput{Body: memoryOf(memory)}, nil
 }
 
-func (m memoryRoutes) remove(ctx context.Context, in *memoryInput) (*struct{}, error) {
+func (m memoryRoutes) remove(ctx context.Context, in *MemoryPath) (*struct{}, error) {
 	address, err := in.address()
 	if err != nil {
 		return nil, err

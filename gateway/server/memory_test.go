@@ -51,6 +51,6 @@ func TestStatisticsCountTokensAndAgents(t *testing.T) {
 	api := newSourceAPI(t)
 	api.ok(t, 201, "PUT", "/v1/sources/a", agentBody("2026-11-30T12:00:00Z", ""))
 	api.ok(t, 201, "PUT", "/v1/sources/oven", ovenBody("2026-11-30T12:00:00Z", "celsius", "20"))
-	api.issue(t, "user:kim", "read")
+	api.issueTo("user:kim", "read")
 	require.Equal(t, map[string]any{"tokens": json.Number("2"), "agents": json.Number("1")}, api.ok(t, 200, "GET", "/v1/stats", "").JSON)
 }

@@ -42,7 +42,7 @@ type Summary struct {
 }
 
 type minutesInput struct {
-	sourceInput
+	SourcePath
 	From   time.Time `query:"from" doc:"First instant, by default an hour before to."`
 	To     time.Time `query:"to" doc:"Instant after the last minute, by default now."`
 	Limit  int       `query:"limit" minimum:"1" maximum:"1440" default:"500" doc:"Greatest number of minutes read for the page."`

@@ -16,10 +16,10 @@ import (
 // ConfigurationPatch is a JSON merge patch (RFC 7396) of a configuration: fields
 // left out stay, null removes.
 type ConfigurationPatch struct {
-	DisplayName       Field[string]             `json:"displayName,omitempty" doc:"At most 100 characters."`
-	MetricDefinitions Field[[]MetricDefinition] `json:"metricDefinitions,omitempty" doc:"Definitions to show a custom resource by, instead of the sender's: measurements that do not match key and unit are hidden."`
-	MetricOrder       Field[[]string]           `json:"metricOrder,omitempty" doc:"Order to show metrics in, instead of the sender's."`
-	StaleAfterSeconds Field[int64]              `json:"staleAfterSeconds,omitempty" doc:"Seconds that the source may be silent: 10 to 604800, by default 300."`
+	DisplayName       Field[string]             `json:"displayName,omitzero" doc:"At most 100 characters."`
+	MetricDefinitions Field[[]MetricDefinition] `json:"metricDefinitions,omitzero" doc:"Definitions to show a custom resource by, instead of the sender's: measurements that do not match key and unit are hidden."`
+	MetricOrder       Field[[]string]           `json:"metricOrder,omitzero" doc:"Order to show metrics in, instead of the sender's."`
+	StaleAfterSeconds Field[int64]              `json:"staleAfterSeconds,omitzero" doc:"Seconds that the source may be silent: 10 to 604800, by default 300."`
 }
 
 // Field is a field of a merge patch: not given, or a value, or null.
@@ -58,7 +58,7 @@ type configurationOutput struct {
 }
 
 type patchConfigurationInput struct {
-	sourceInput
+	SourcePath
 	IfMatch string `header:"If-Match" maxLength:"1024" doc:"The etag of the configuration that the edit builds on, or *. Without it the answer is 428."`
 	Body    ConfigurationPatch
 }
@@ -72,7 +72,7 @@ func (s sourceRoutes) configurationRoutes(r *Router) {
 		http.StatusNotFound, http.StatusPreconditionFailed, http.StatusPreconditionRequired, http.StatusServiceUnavailable), s.configure)
 }
 
-func (s sourceRoutes) configuration(ctx context.Context, in *sourceInput) (*configurationOutput, error) {
+func (s sourceRoutes) configuration(ctx context.Context, in *SourcePath) (*configurationOutput, error) {
 	source, err := s.source(ctx, in.SourceID)
 	if err != nil {
 		return nil, err

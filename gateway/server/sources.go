@@ -26,12 +26,13 @@ type SourceStore interface {
 	Minutes(ctx context.Context, r monitoringstore.MinuteRange) ([]monitoring.Minute, string, error)
 }
 
-type sourceInput struct {
+// SourcePath names a source.
+type SourcePath struct {
 	SourceID string `path:"source_id" minLength:"1" maxLength:"128" doc:"Id of the source, of the owner's choice: visible characters, no spaces, percent-encoded where a path needs it."`
 }
 
 type putSourceInput struct {
-	sourceInput
+	SourcePath
 	Body Observation
 }
 
@@ -119,7 +120,7 @@ func (s sourceRoutes) put(ctx context.Context, in *putSourceInput) (*putSourceOu
 	return out, nil
 }
 
-func (s sourceRoutes) get(ctx context.Context, in *sourceInput) (*sourceOutput, error) {
+func (s sourceRoutes) get(ctx context.Context, in *SourcePath) (*sourceOutput, error) {
 	source, err := s.source(ctx, in.SourceID)
 	if err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func (s sourceRoutes) source(ctx context.Context, id string) (monitoring.Source,
 	return source, sourceProblem(err)
 }
 
-func (s sourceRoutes) remove(ctx context.Context, in *sourceInput) (*struct{}, error) {
+func (s sourceRoutes) remove(ctx context.Context, in *SourcePath) (*struct{}, error) {
 	if err := checkSourceID(in.SourceID); err != nil {
 		return nil, err
 	}

@@ -1,12 +1,9 @@
 package server_test
 
 import (
-	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -22,10 +19,9 @@ import (
 )
 
 // sourceAPI is a gateway with the routes of sources, memory, activity and
-// statistics over a table of its own.
+// statistics over a table of its own, and a client of user:kim.
 type sourceAPI struct {
-	*server.Server
-	store monitoringstore.Store
+	*fixture
 	calls *storagetest.Calls
 	now   time.Time
 	token string
@@ -33,30 +29,23 @@ type sourceAPI struct {
 
 func newSourceAPI(t testing.TB) *sourceAPI {
 	t.Helper()
-	api := &sourceAPI{
-		store: monitoringstore.Store{Table: storagetest.Table(t, storagetest.Monitoring)},
-		calls: new(storagetest.Calls),
-		now:   time.Date(2026, 11, 30, 12, 0, 30, 0, time.UTC),
-	}
-	api.store.Table.Client = dynamodb.NewFromConfig(api.calls.Watch(storagetest.Config(t)))
+	api := &sourceAPI{calls: new(storagetest.Calls), now: time.Date(2026, 11, 30, 12, 0, 30, 0, time.UTC)}
+	store := monitoringstore.Store{Table: storagetest.Table(t, storagetest.Monitoring)}
+	store.Table.Client = dynamodb.NewFromConfig(api.calls.Watch(storagetest.Config(t)))
 	clock := func() time.Time { return api.now }
 	registry := prometheus.NewRegistry()
-	s, err := server.New(server.Config{Tokens: api.store, Registry: registry, Now: clock, Limits: monitoring.Limits{Read: 1e9, Write: 1e9, TokenCreate: 1}},
-		server.Sources(api.store, registry, clock), server.Memories(api.store, clock),
-		server.Activities(api.store, clock), server.Statistics(api.store))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close(t.Context())) })
-	api.Server = s
-	api.token = api.issue(t, "user:kim", "read", "write")
+	limits := monitoring.Limits{Read: 1e9, Write: 1e9, TokenCreate: 1}
+	api.fixture = start(t, store, nil, newRing(t, "k1"), server.Config{Registry: registry, Now: clock, Limits: limits},
+		server.Sources(store, registry, clock), server.Memories(store, clock),
+		server.Activities(store, clock), server.Statistics(store))
+	api.token = api.issueTo("user:kim", "read", "write")
 	return api
 }
 
-func (a *sourceAPI) issue(t testing.TB, owner string, scopes ...string) string {
-	t.Helper()
-	token, secret, err := monitoring.Issue(monitoring.Request{Owner: owner, Name: "test", Scopes: scopes}, monitoring.KeyRing{}, rand.Reader, a.now)
-	require.NoError(t, err)
-	require.NoError(t, a.store.CreateToken(t.Context(), token))
-	return secret.Plaintext()
+func (a *sourceAPI) issueTo(owner string, scopes ...monitoring.Scope) string {
+	a.t.Helper()
+	_, plaintext := a.issue(owner, scopes...)
+	return plaintext
 }
 
 // reply is a response, with its body in both forms.
@@ -69,19 +58,10 @@ type reply struct {
 
 func (a *sourceAPI) send(t testing.TB, method, path, body string, headers ...string) reply {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
-	r.Header.Set("Authorization", "Bearer "+a.token)
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	a.ServeHTTP(w, r)
-	got := reply{Code: w.Code, Header: w.Header(), Text: w.Body.String()}
-	if w.Body.Len() > 0 {
-		decoder := json.NewDecoder(bytes.NewReader(w.Body.Bytes()))
+	answered := a.call(method, path, a.token, body, headers...)
+	got := reply{Code: answered.Status, Header: answered.Header, Text: string(answered.Body)}
+	if got.Text != "" {
+		decoder := json.NewDecoder(strings.NewReader(got.Text))
 		decoder.UseNumber()
 		require.NoError(t, decoder.Decode(&got.JSON), got.Text)
 	}
@@ -382,7 +362,7 @@ func TestOwnersSeeNothingOfEachOther(t *testing.T) {
 	api := newSourceAPI(t)
 	api.ok(t, 201, "PUT", "/v1/sources/a", agentBody("2026-11-30T12:00:00Z", ""))
 	api.ok(t, 200, "PUT", "/v1/memory/p/k", `{"value":"mine"}`)
-	api.token = api.issue(t, "user:lee", "read", "write")
+	api.token = api.issueTo("user:lee", "read", "write")
 	api.ok(t, 404, "GET", "/v1/sources/a", "")
 	api.ok(t, 404, "GET", "/v1/sources/a/configuration", "")
 	api.ok(t, 404, "GET", "/v1/memory/p/k", "")
@@ -395,7 +375,7 @@ func TestOwnersSeeNothingOfEachOther(t *testing.T) {
 
 func TestScopesGuardSources(t *testing.T) {
 	api := newSourceAPI(t)
-	reader, writer := api.issue(t, "user:kim", "read"), api.issue(t, "user:kim", "write")
+	reader, writer := api.issueTo("user:kim", "read"), api.issueTo("user:kim", "write")
 	for _, c := range []struct{ method, path, body string }{
 		{"PUT", "/v1/sources/a", agentBody("2026-11-30T12:00:00Z", "")},
 		{"PATCH", "/v1/sources/a/configuration", `{}`},

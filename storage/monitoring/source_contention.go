@@ -20,7 +20,7 @@ const (
 func contend(ctx context.Context, write func() error) error {
 	for attempt := 1; attempt <= maxAttempts; attempt++ {
 		err := write()
-		if err == nil || !(isConflict(err) || table.IsCollision(err)) {
+		if err == nil || (!isConflict(err) && !table.IsCollision(err)) {
 			return err
 		}
 		if err := pause(ctx, attempt); err != nil {

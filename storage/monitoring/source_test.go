@@ -267,8 +267,7 @@ func TestOneKindWinsANewID(t *testing.T) {
 			o = resourceAt(time.Duration(i)*time.Second, "oven", 1)
 		}
 		done, err := store.Ingest(t.Context(), owner, "a", o, now)
-		var other *domain.IdentityError
-		if errors.As(err, &other) {
+		if _, other := errors.AsType[*domain.IdentityError](err); other {
 			return "identity", nil
 		}
 		if err == nil {
