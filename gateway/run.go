@@ -52,16 +52,21 @@ func run(ctx context.Context, cfg settings, logger *slog.Logger) error {
 
 // newServer wires the capabilities: each is one Routes.
 func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, registry *prometheus.Registry, logger *slog.Logger) (*server.Server, error) {
-	tokens := monitoringstore.New(client, cfg.MonitoringTable)
+	store := monitoringstore.New(client, cfg.MonitoringTable)
+	store.MinuteRetention = cfg.MinuteRetention
 	factories := factorystore.Store{Table: factorystore.StatusTable(client, cfg.FactoryStatusTable)}
 	return server.New(server.Config{
-		Tokens: tokens, Ring: ring, Limits: cfg.Budgets.limits(), Origins: cfg.CORSOrigins, Logger: logger, Registry: registry,
+		Tokens: store, Ring: ring, Limits: cfg.Budgets.limits(), Origins: cfg.CORSOrigins, Logger: logger, Registry: registry,
 		Checks: map[string]server.Check{"dynamodb": func(ctx context.Context) error {
-			_, _, err := tokens.Grant(ctx, "readiness")
+			_, _, err := store.Grant(ctx, "readiness")
 			return err
 		}},
 	},
-		server.Tokens(tokens, ring, time.Now),
+		server.Tokens(store, ring, time.Now),
+		server.Sources(store, registry, time.Now),
+		server.Activities(store, time.Now),
+		server.Memories(store, time.Now),
+		server.Statistics(store),
 		server.Factories(factories, cfg.FactoryIDs, time.Now),
 	)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	"millrace/domain/monitoring"
 	"millrace/platform/config"
@@ -15,10 +16,11 @@ type settings struct {
 	config.Metrics
 	config.Stores
 	config.Factories
-	Address       string   `help:"Address to listen on." default:"127.0.0.1:8080" env:"MILLRACE_GATEWAY_ADDRESS" placeholder:"HOST:PORT"`
-	CORSOrigins   []string `name:"cors-origins" help:"Origins whose pages may call the API, such as https://dash.example.org." env:"MILLRACE_CORS_ORIGINS" placeholder:"ORIGIN"`
-	TokenKeysFile string   `help:"Key ring of the saved copies of tokens (JSON); empty reads MILLRACE_TOKEN_KEYS, and without either tokens have no saved copy." env:"MILLRACE_TOKEN_KEYS_FILE" placeholder:"FILE"`
-	Budgets       budgets  `embed:"" prefix:"budget-"`
+	Address         string        `help:"Address to listen on." default:"127.0.0.1:8080" env:"MILLRACE_GATEWAY_ADDRESS" placeholder:"HOST:PORT"`
+	CORSOrigins     []string      `name:"cors-origins" help:"Origins whose pages may call the API, such as https://dash.example.org." env:"MILLRACE_CORS_ORIGINS" placeholder:"ORIGIN"`
+	TokenKeysFile   string        `help:"Key ring of the saved copies of tokens (JSON); empty reads MILLRACE_TOKEN_KEYS, and without either tokens have no saved copy." env:"MILLRACE_TOKEN_KEYS_FILE" placeholder:"FILE"`
+	MinuteRetention time.Duration `help:"How long minute summaries of sources are kept." default:"336h" env:"MILLRACE_MINUTE_RETENTION"`
+	Budgets         budgets       `embed:"" prefix:"budget-"`
 }
 
 type budgets struct {
@@ -31,6 +33,9 @@ func (b budgets) limits() monitoring.Limits {
 	return monitoring.Limits{Read: b.Read, Write: b.Write, TokenCreate: b.TokenCreate}
 }
 
+// minMinuteRetention keeps an hour of minutes readable to its end.
+const minMinuteRetention = 2 * time.Hour
+
 // Validate refuses settings that can't work, all of them in one error.
 func (s settings) Validate() error {
 	problems := []error{s.Stores.Validate(), s.Factories.Validate()}
@@ -39,6 +44,9 @@ func (s settings) Validate() error {
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || origin != u.Scheme+"://"+u.Host {
 			problems = append(problems, fmt.Errorf("MILLRACE_CORS_ORIGINS: %q must be a scheme and a host, such as https://dash.example.org", origin))
 		}
+	}
+	if s.MinuteRetention < minMinuteRetention {
+		problems = append(problems, fmt.Errorf("MILLRACE_MINUTE_RETENTION: must be at least %s", minMinuteRetention))
 	}
 	for variable, limit := range map[string]int64{
 		"MILLRACE_BUDGET_READ": s.Budgets.Read, "MILLRACE_BUDGET_WRITE": s.Budgets.Write, "MILLRACE_BUDGET_TOKEN_CREATE": s.Budgets.TokenCreate,
