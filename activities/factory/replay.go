@@ -103,7 +103,8 @@ type replayRun struct {
 	progress replayProgress
 
 	existing *leafSets
-	history  map[string]bool
+	// history is when the state of each message was written.
+	history map[string]factory.Millis
 	mu       sync.Mutex
 	touched  map[time.Time]bool
 }

@@ -87,7 +87,7 @@ func (r *replayRun) historyLives(entry rawEntry) bool {
 // loadHistory reads which messages have a history item, if any of the entries
 // should have one.
 func (r *replayRun) loadHistory(ctx context.Context, entries []rawEntry) error {
-	r.history = make(map[string]bool)
+	r.history = make(map[string]factory.Millis)
 	if !slices.ContainsFunc(entries, r.historyLives) {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (r *replayRun) loadHistory(ctx context.Context, entries []rawEntry) error {
 			return err
 		}
 		if row.MessageID != "" {
-			r.history[row.MessageID] = true
+			r.history[row.MessageID] = row.UpdatedAt
 		}
 		r.beat()
 	}

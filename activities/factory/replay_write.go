@@ -97,7 +97,8 @@ func (r *replayRun) look(ctx context.Context, plan replayPlan) (there found, err
 			return there, err
 		}
 	}
-	there.history = !r.historyLives(plan.entry) || r.history[m.MessageID]
+	_, has := r.history[m.MessageID]
+	there.history = has || !r.historyLives(plan.entry)
 	return there, nil
 }
 
@@ -123,7 +124,7 @@ func (r *replayRun) due(ctx context.Context, plan *replayPlan, there found) (wor
 		}
 	}
 	due.Risks, due.History = count(want.risk), count(want.history)
-	due.Snapshots = count(want.history || plan.judges() && !there.processed && !r.history[plan.message.MessageID])
+	due.Snapshots = count(want.history || plan.judges() && !there.processed)
 	return due, nil
 }
 
@@ -161,8 +162,8 @@ func count(yes bool) int64 {
 // one tells the next replay that all is done.
 func (r *replayRun) writeDue(ctx context.Context, plan replayPlan, due workflows.ReplayCounts) (workflows.ReplayCounts, error) {
 	overwrite := r.chunk.Request.Overwrite
-	if due.History > 0 {
-		row, err := r.putHistory(ctx, *plan.next)
+	if due.History+due.Snapshots > 0 {
+		row, err := r.historyOf(ctx, *plan.next, due.History > 0)
 		if err != nil {
 			return due, err
 		}
@@ -201,6 +202,23 @@ func (r *replayRun) put(ctx context.Context, key string, document any, overwrite
 		return err
 	}
 	return r.Store.Bucket.Put(ctx, key, objects.JSON, body)
+}
+
+// historyOf is the history item of a state: the one that is there, else the one
+// that is written now. Where history expired the state stands for it.
+func (r *replayRun) historyOf(ctx context.Context, state factory.Latest, missing bool) (factory.Latest, error) {
+	if missing {
+		return r.putHistory(ctx, state)
+	}
+	at, has := r.history[state.MessageID]
+	if !has {
+		return state, nil
+	}
+	row, err := r.Store.HistoryOf(ctx, state.FactoryID, state.MessageID, at.Time, 0)
+	if err != nil || row == nil {
+		return state, err
+	}
+	return *row, nil
 }
 
 // maxBumps is how many history keys after the wanted one are tried.
