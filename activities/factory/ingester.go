@@ -117,11 +117,18 @@ func (i Ingester) apply(ctx context.Context, m factory.Message, block factory.Bl
 	if err := i.at(StepProcessed); err != nil {
 		return Result{}, err
 	}
+	marked, err := i.markBacklog(ctx, m, i.Now().Add(commitMargin))
+	if err != nil {
+		return Result{}, err
+	}
 	for range maxConflicts {
 		next := factory.Apply(latest, m, block, i.Now())
 		err := i.commit(ctx, m, next)
 		var stale *storage.StaleError
 		switch {
+		case err == nil && !marked:
+			_, err = i.markBacklog(ctx, m, next.UpdatedAt.Time)
+			return Result{Outcome: Applied, Message: m, Committed: &next}, errors.Join(err, i.at(StepCommitted))
 		case err == nil:
 			return Result{Outcome: Applied, Message: m, Committed: &next}, i.at(StepCommitted)
 		case !errors.As(err, &stale):
@@ -136,6 +143,21 @@ func (i Ingester) apply(ctx context.Context, m factory.Message, block factory.Bl
 		}
 	}
 	return Result{}, fmt.Errorf("apply %s: %w", m.MessageID, errContended)
+}
+
+// commitMargin is how long a commit may take after its bucket was thought to
+// need no mark; a slower one is marked after it.
+const commitMargin = 10 * time.Second
+
+// markBacklog has the bucket of a message computed again when its history row,
+// written at that time, comes too late for it: a drained backlog is in order, yet
+// its buckets were computed long ago. The mark comes before the commit, so that a
+// repeat needs none.
+func (i Ingester) markBacklog(ctx context.Context, m factory.Message, writtenAt time.Time) (bool, error) {
+	if !factory.MissesHistory(m.SourceTimestamp, factory.MillisOf(writtenAt)) {
+		return false, nil
+	}
+	return true, i.markDirty(ctx, m)
 }
 
 func (i Ingester) commit(ctx context.Context, m factory.Message, next factory.Latest) error {

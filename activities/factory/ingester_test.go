@@ -358,3 +358,13 @@ func TestUpdatedAtNeverGoesBackWithTheClock(t *testing.T) {
 	require.EqualValues(t, 1, rows[1].Rev-rows[0].Rev)
 	require.Equal(t, rows[0].UpdatedAt.Add(time.Millisecond), rows[1].UpdatedAt.Time)
 }
+
+func TestADrainedBacklogHasItsBucketsComputedAgain(t *testing.T) {
+	w := newWorld(t)
+	for k := range 3 {
+		at := w.now.Add(-30*time.Minute + time.Duration(k)*time.Second)
+		require.Equal(t, Applied, w.take(messageOf(factory.SourceFactoryState, at)).Outcome)
+	}
+	require.Equal(t, 1, w.dirty(), "one bucket, however many messages")
+	require.Len(t, w.history("factory-x"), 3)
+}

@@ -16,8 +16,8 @@ type fields struct {
 	cut    *Cut
 }
 
-// Bounds of a stored string in characters: of a name and of a label such as a
-// status, a role or a time.
+// Bounds of a stored string in characters: of any text, and of labels such as
+// times and versions, of which a state has many that are never cut away.
 const (
 	MaxString = 256
 	MaxLabel  = 64

@@ -32,7 +32,7 @@ func NormaliseFactoryState(m Message) FactoryState {
 		FireScore:                ai.number("fire_score"),
 		FallScore:                ai.number("fall_score"),
 		BendScore:                ai.number("bend_score"),
-		AbnormalSound:            normaliseSound(ai.label("abnormal_sound", NoSound)),
+		AbnormalSound:            normaliseSound(ai.text("abnormal_sound", NoSound)),
 		AISampleCount:            orZero(ai.count("sample_count")),
 	}
 }
@@ -55,7 +55,7 @@ func NormaliseInfraState(m Message) InfraState {
 	state := InfraState{
 		MessageID:               m.MessageID,
 		SourceTimestamp:         m.SourceTimestamp,
-		AgentStatus:             heartbeat.label("agent_status", unknown),
+		AgentStatus:             heartbeat.text("agent_status", unknown),
 		LastSuccessfulPublishAt: heartbeat.optionalLabel("last_successful_publish_at"),
 		LastSpoolWriteStatus:    heartbeat.optionalLabel("last_spool_write_status"),
 		LastSpoolWriteAt:        heartbeat.optionalLabel("last_spool_write_at"),
@@ -82,13 +82,13 @@ func normaliseNodes(list []fields) []Node {
 		ready := f.isReady(statusReady)
 		node := Node{
 			NodeID:              f.text("node_id", f.text("name", unknown)),
-			Role:                f.label("role", unknown),
+			Role:                f.text("role", unknown),
 			Ready:               ready,
 			Status:              statusNotReady,
 			CPUUsagePercent:     f.number("cpu_usage_percent"),
 			MemoryUsagePercent:  f.number("memory_usage_percent"),
 			DiskUsagePercent:    f.number("disk_usage_percent"),
-			NetworkReachability: f.label("network_reachability", unknown),
+			NetworkReachability: f.text("network_reachability", unknown),
 		}
 		if ready {
 			node.Status = statusReady
@@ -111,7 +111,7 @@ func normaliseWorkloads(list []fields) []Workload {
 		workloads = append(workloads, Workload{
 			Namespace:       f.text("namespace", ""),
 			Name:            f.text("name", ""),
-			Status:          f.label("status", unknown),
+			Status:          f.text("status", unknown),
 			Ready:           ready,
 			ContainersReady: f.count("containers_ready"),
 			ContainersTotal: f.count("containers_total"),

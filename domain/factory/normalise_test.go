@@ -236,7 +236,7 @@ func TestNodesInTroubleSurviveTheCut(t *testing.T) {
 func TestStringsAreBoundedCleanedAndCounted(t *testing.T) {
 	long := strings.Repeat("é", 1000)
 	got := infra(fmt.Sprintf(`{"heartbeat":{"agent_status":%q},"cluster":{"cluster_name":%q},"nodes":[{"node_id":%q,"role":"a\u0000b\u2028c"}]}`, long, long, long))
-	require.Equal(t, strings.Repeat("é", MaxLabel), got.AgentStatus)
+	require.Equal(t, strings.Repeat("é", MaxString), got.AgentStatus)
 	require.Equal(t, strings.Repeat("é", MaxString), *got.ClusterName)
 	require.Equal(t, strings.Repeat("é", MaxString), got.Nodes[0].NodeID)
 	require.Equal(t, "a�b�c", got.Nodes[0].Role)
