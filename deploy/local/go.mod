@@ -8,6 +8,7 @@ require (
 	github.com/sivchari/kumo v0.33.1
 	github.com/stretchr/testify v1.12.1
 	github.com/versity/versitygw v1.8.0
+	golang.org/x/term v0.46.0
 	google.golang.org/grpc v1.85.0
 	pgregory.net/rapid v1.3.0
 )

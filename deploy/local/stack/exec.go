@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/term"
+
 	"millrace/deploy/local/supervise"
 	"millrace/deploy/local/toolchain"
 )
@@ -95,35 +97,49 @@ func (s *Stack) discard(keep bool) error {
 	return nil
 }
 
-// command runs the command in the foreground until it ends. A stand-in that cannot live ends it.
+// command runs the command in the foreground until it ends. A stand-in that cannot live, or an
+// interrupt, ends it. On a terminal it stays in our process group, which gets Ctrl-C as a whole;
+// elsewhere it leads its own, so that what it started ends with it.
 func (s *Stack) command(ctx context.Context, command []string) (int, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = s.environ()
-	if err := supervise.Start(cmd, true); err != nil {
+	shared := term.IsTerminal(int(os.Stdin.Fd()))
+	if err := supervise.Start(cmd, shared); err != nil {
 		return 0, fmt.Errorf("start %s: %w", command[0], err)
+	}
+	target := cmd.Process.Pid
+	if !shared {
+		target = -target
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	var failure error
 	select {
 	case err := <-done:
 		return exitCode(cmd, err)
-	case failure = <-s.supervisor.Failed():
+	case failure := <-s.supervisor.Failed():
+		end(target, done)
+		return 1, failure
 	case <-ctx.Done():
+		end(target, done)
+		return 128 + int(syscall.SIGTERM), nil
 	}
-	// A terminal's interrupt has reached the command as well; this is for one sent to us alone.
-	_ = cmd.Process.Signal(syscall.SIGTERM)
+}
+
+// commandGrace is how long an interrupted command may take to end.
+const commandGrace = 10 * time.Second
+
+// end asks a process, or with a negative id its group, to end and kills what is left.
+func end(target int, done <-chan error) {
+	// It has ended already when this fails.
+	_ = syscall.Kill(target, syscall.SIGTERM)
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
-		_ = cmd.Process.Kill()
+	case <-time.After(commandGrace):
+		_ = syscall.Kill(target, syscall.SIGKILL)
 		<-done
 	}
-	if failure != nil {
-		return 1, failure
-	}
-	return 128 + int(syscall.SIGTERM), nil
+	_ = syscall.Kill(target, syscall.SIGKILL)
 }
 
 func exitCode(cmd *exec.Cmd, err error) (int, error) {
