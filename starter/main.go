@@ -11,16 +11,20 @@ import (
 
 	"millrace/platform/config"
 	"millrace/platform/logging"
+	"millrace/starter/schedules"
+	"millrace/starter/status"
 )
 
 // commands are the starter's commands; each reads only the settings it needs.
 type commands struct {
 	config.Logging
 
-	Provision provisionCommand `cmd:"" help:"Check the tables, the bucket and the queues; create what is missing with --create. Never deletes."`
-	Up        upCommand        `cmd:"" help:"Start the long-running workflows and one reconciliation of raw/; what runs already is left alone."`
-	Replay    replayCommand    `cmd:"" help:"Build the processed objects, the history and the current state of a factory again from raw/."`
-	Factory   factoryCommand   `cmd:"" help:"Look into factories."`
+	Provision provisionCommand  `cmd:"" help:"Check the tables, the bucket and the queues; create what is missing with --create. Never deletes."`
+	Up        upCommand         `cmd:"" help:"Start the long-running workflows and one reconciliation of raw/; what runs already is left alone."`
+	Replay    replayCommand     `cmd:"" help:"Build the processed objects, the history and the current state of a factory again from raw/."`
+	Schedules schedules.Command `cmd:"" help:"Manage the schedules."`
+	Status    status.Command    `cmd:"" help:"Show schedules, last runs, the queues' lag and the freshness of each factory."`
+	Factory   factoryCommand    `cmd:"" help:"Look into factories."`
 }
 
 const description = "The operator's tool of Millrace."

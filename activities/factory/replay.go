@@ -105,8 +105,8 @@ type replayRun struct {
 	existing *leafSets
 	// history is when the state of each message was written.
 	history map[string]factory.Millis
-	mu       sync.Mutex
-	touched  map[time.Time]bool
+	mu      sync.Mutex
+	touched map[time.Time]bool
 }
 
 func newReplayRun(r Replayer, chunk workflows.ReplayChunk, a attempt) *replayRun {

@@ -154,7 +154,9 @@ func decodeRuleError(text string) (ruleError, error) {
 	return failed, nil
 }
 
-func invalidRuleError(field, rule string) error { return &factory.InvalidError{Field: field, Rule: rule} }
+func invalidRuleError(field, rule string) error {
+	return &factory.InvalidError{Field: field, Rule: rule}
+}
 
 // topicKind tells which rules a topic's messages belong to.
 type topicKind int

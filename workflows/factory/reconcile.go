@@ -76,12 +76,12 @@ func RawReconcile(ctx workflow.Context, req ReconcileRequest) (ReconcileResult, 
 // settleWindow fills in the window and refuses one that can't be.
 func settleWindow(ctx workflow.Context, req ReconcileRequest) (ReconcileRequest, error) {
 	if req.WindowHours < 0 || req.WindowHours > maxWindow {
-		return req, temporal.NewNonRetryableApplicationError(fmt.Sprintf("window_hours: must be 1 to %d", maxWindow), "InvalidInput", nil)
+		return req, refusal(fmt.Errorf("window_hours: must be 1 to %d", maxWindow))
 	}
 	if req.WindowHours > 0 {
 		return req, nil
 	}
-	req.Complete = req.Complete || workflow.Now(ctx).UTC().Hour() == 0
+	req.Complete = req.Complete || scheduledTime(ctx).Hour() == 0
 	req.WindowHours = hourlyWindow
 	if req.Complete {
 		req.WindowHours = completeWindow

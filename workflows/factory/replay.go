@@ -1,6 +1,7 @@
 package factory
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -89,11 +90,11 @@ func RawReplay(ctx workflow.Context, in ReplayInput) (ReplayStatus, error) {
 func startReplay(ctx workflow.Context, in ReplayInput) (*replay, error) {
 	r := &replay{request: in.Request}
 	if err := r.request.settle(); err != nil {
-		return nil, temporal.NewNonRetryableApplicationError(err.Error(), "InvalidInput", err)
+		return nil, refusal(err)
 	}
 	if in.Carry != nil {
 		if workflow.GetInfo(ctx).ContinuedExecutionRunID == "" {
-			return nil, temporal.NewNonRetryableApplicationError("carry is only for a continued run", "InvalidInput", nil)
+			return nil, refusal(errors.New("carry is only for a continued run"))
 		}
 		r.carry = *in.Carry
 	} else {
@@ -116,9 +117,9 @@ func (r *ReplayRequest) settle() error {
 	r.From, r.To = r.From.UTC(), r.To.UTC()
 	switch {
 	case r.From.IsZero() || r.To.IsZero():
-		return fmt.Errorf("from, to: are required")
+		return errors.New("from, to: are required")
 	case !r.From.Before(r.To):
-		return fmt.Errorf("to: must be after from")
+		return errors.New("to: must be after from")
 	case r.To.Sub(r.From) > maxReplayDays*24*time.Hour:
 		return fmt.Errorf("to: must be at most %d days after from", maxReplayDays)
 	case r.LateDays < 0 || r.LateDays > maxLateDays:
