@@ -49,12 +49,14 @@ func (s Source) View(now time.Time) SourceView {
 }
 
 // Stale tells whether the last receipt is older than the source may be silent.
-func (s Source) Stale(now time.Time) bool {
-	limit := DefaultStaleAfter
+func (s Source) Stale(now time.Time) bool { return now.Sub(s.ReceivedAt) > s.StaleAfter() }
+
+// StaleAfter is how long the source may be silent.
+func (s Source) StaleAfter() time.Duration {
 	if s.Configuration.StaleAfterSeconds > 0 {
-		limit = time.Duration(s.Configuration.StaleAfterSeconds) * time.Second
+		return time.Duration(s.Configuration.StaleAfterSeconds) * time.Second
 	}
-	return now.Sub(s.ReceivedAt) > limit
+	return DefaultStaleAfter
 }
 
 // Shown is the definitions by which the source is shown now, in order: the

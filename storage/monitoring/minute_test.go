@@ -106,3 +106,13 @@ func TestATrendOfAReusedIDLeavesTheFormerAccountOut(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(1), trend.Buckets[len(trend.Buckets)-1].SampleCount)
 }
+
+func TestATrendReadsABoundedNumberOfMinutes(t *testing.T) {
+	store := newStore(t)
+	ingest(t, store, "a", agentAt(0, 1))
+	span := domain.Span{From: minute.Add(-1_000_000 * time.Minute), To: minute.Add(time.Minute), Step: time.Hour}
+	_, err := store.Trend(t.Context(), owner, nil, span, now)
+	var broken *domain.InvalidError
+	require.ErrorAs(t, err, &broken)
+	require.Equal(t, "range", broken.Field)
+}

@@ -103,3 +103,22 @@ func TestStatisticsCountTheOwnersRowsAsTheyAre(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, monitoring.Stats{Tokens: 1, Agents: 11}, stats, "revoked ones count, deleted ones do not")
 }
+
+func TestAFilteredPageReadsABoundedNumberOfPages(t *testing.T) {
+	store := newStore(t)
+	for i := range 25 {
+		o := agentAt(0, 1)
+		if i == 24 {
+			o.Account = "team-b"
+		}
+		ingest(t, store, fmt.Sprintf("s%02d", i), o)
+	}
+	teamB := &monitoring.Account{Provider: "anthropic", Account: "team-b"}
+	page, cursor, err := store.Sources(t.Context(), owner, teamB, "", 1)
+	require.NoError(t, err)
+	require.Empty(t, page)
+	require.NotEmpty(t, cursor, "a short page still leads on")
+	page, _, err = store.Sources(t.Context(), owner, teamB, cursor, 1)
+	require.NoError(t, err)
+	require.Equal(t, []string{"s24"}, idsOf(page))
+}
