@@ -39,7 +39,7 @@ func (d *Dir) Scan(after Entry, limit int) ([]Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scan outbox: %w", err)
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	first := firstEntries{limit: limit}
 	for {
 		chunk, err := dir.ReadDir(readChunk)
@@ -101,7 +101,7 @@ func (d *Dir) Read(name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read from outbox: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	content, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read from outbox: %w", err)

@@ -187,6 +187,19 @@ func TestTicksThatWereMissedAreLeftOut(t *testing.T) {
 	require.Equal(t, 102*time.Second, g.Due(), "still on the beat")
 }
 
+func TestTicksOfAFastScheduleAreCaughtUpWithinASecond(t *testing.T) {
+	s := schedule{every: 100 * time.Millisecond}
+	var ticks []time.Duration
+	for at, ok := s.tick(950 * time.Millisecond); ok; at, ok = s.tick(950 * time.Millisecond) {
+		ticks = append(ticks, at)
+	}
+	require.Len(t, ticks, 10)
+	require.Equal(t, 900*time.Millisecond, ticks[9])
+	at, ok := s.tick(5 * time.Second)
+	require.True(t, ok)
+	require.Equal(t, 5*time.Second, at, "too late for those between")
+}
+
 func TestFasterMessagesHaveFractionsAndDistinctIDs(t *testing.T) {
 	o := options("factory-b")
 	o.Speed = 300

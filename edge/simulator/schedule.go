@@ -5,20 +5,28 @@ import (
 	"time"
 )
 
-// schedule is a fixed-rate schedule on the time elapsed since the start. Ticks
-// that were missed, because the machine slept or was busy, are left out: the
-// past is not made up later.
+// schedule is a fixed-rate schedule on the time elapsed since the start. A tick
+// that is late by a whole interval, and by a second, was missed, because the
+// machine slept or was busy, and is left out: the past is not made up later.
 type schedule struct {
 	every, due time.Duration
 }
 
-// tick returns the latest tick that is due, if any, and moves on.
+// grace is how late a tick may be although the next one is due already: that
+// happens only when messages come faster than one a second.
+const grace = time.Second
+
+// tick returns the next tick that is due, if any, and moves on.
 func (s *schedule) tick(elapsed time.Duration) (at time.Duration, ok bool) {
-	if elapsed < s.due {
+	late := elapsed - s.due
+	if late < 0 {
 		return 0, false
 	}
-	at = s.due + (elapsed-s.due)/s.every*s.every
-	s.due = at + s.every
+	if late >= max(s.every, grace) {
+		s.due += late / s.every * s.every
+	}
+	at = s.due
+	s.due += s.every
 	return at, true
 }
 

@@ -3,85 +3,49 @@ package uplink_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
 
+	"millrace/edge/edgetest"
 	"millrace/edge/outbox"
 	"millrace/edge/publisher"
 	"millrace/edge/uplink"
-	"millrace/storage/objects"
-	"millrace/storage/storagetest"
 )
 
 // These tests need the local stack's broker, with its rules: run make test.
 
-// live is a factory of its own at the local broker, whose messages go to a
-// bucket and a queue of their own.
+// live is a factory of the test's own with an outbox.
 type live struct {
-	id     string
+	*edgetest.Factory
+
 	config uplink.Config
-	bucket objects.Bucket
 	dir    *outbox.Dir
+	log    *slog.Logger
 }
 
 func newLive(t testing.TB) *live {
 	t.Helper()
-	control := os.Getenv("MILLRACE_LOCAL_CONTROL")
-	if control == "" {
-		t.Fatal("no local stack: run make test, or bin/local exec -- go test")
-	}
-	l := &live{id: fmt.Sprintf("edge-test-%d", time.Now().UnixNano()), bucket: storagetest.Bucket(t)}
-	_, queueURL := storagetest.Queue(t)
-	var files struct {
-		Cert string `json:"cert_file"`
-		Key  string `json:"key_file"`
-		CA   string `json:"ca_file"`
-	}
-	require.NoError(t, json.Unmarshal(post(t, control+"/iot/factories/"+l.id, nil), &files))
-	post(t, control+"/iot/bridge", map[string]string{"factory_id": l.id, "bucket": l.bucket.Name, "queue_url": queueURL})
-	l.config = uplink.Config{
-		Endpoint: os.Getenv("MILLRACE_IOT_ENDPOINT"), ClientID: "publisher-of-" + l.id,
-		CAFile: files.CA, CertFile: files.Cert, KeyFile: files.Key,
-		KeepAlive: 30 * time.Second, Timeout: 10 * time.Second, MinDelay: 10 * time.Millisecond, MaxDelay: time.Second,
-	}
+	f := edgetest.New(t)
 	dir, err := outbox.Open(filepath.Join(t.TempDir(), "outbox"), outbox.WithoutSync())
 	require.NoError(t, err)
-	l.dir = dir
-	return l
-}
-
-func post(t testing.TB, url string, body any) []byte {
-	t.Helper()
-	data, err := json.Marshal(body)
-	require.NoError(t, err)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(data))
-	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer answer.Body.Close()
-	content, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, answer.StatusCode, "%s: %s", url, content)
-	return content
+	return &live{Factory: f, dir: dir, log: slog.New(slog.DiscardHandler), config: uplink.Config{
+		Endpoint: f.Endpoint, ClientID: "publisher-of-" + f.ID, CAFile: f.CAFile, CertFile: f.CertFile, KeyFile: f.KeyFile,
+		KeepAlive: 30 * time.Second, Timeout: 10 * time.Second, MinDelay: 10 * time.Millisecond, MaxDelay: time.Second,
+	}}
 }
 
 func (l *live) link(t testing.TB) *uplink.Link {
 	t.Helper()
-	link, err := uplink.New(l.config, slog.New(slog.DiscardHandler))
+	link, err := uplink.New(l.config, l.log)
 	require.NoError(t, err)
 	t.Cleanup(link.Disconnect)
 	return link
@@ -96,81 +60,41 @@ func (l *live) publisher(t testing.TB) *publisher.Publisher {
 	return publisher.New(config, l.dir, l.link(t), slog.New(slog.DiscardHandler))
 }
 
-// put writes n messages of the given factory.
-func (l *live) put(t testing.TB, factoryID, prefix string, n int) (ids []string) {
-	t.Helper()
-	for i := range n {
-		id := fmt.Sprintf("%s:%04d", prefix, i)
-		body, err := json.Marshal(map[string]any{
-			"schema_version": "0.1.0", "message_id": id, "factory_id": factoryID, "node_id": "worker1",
-			"environment_type": "vm-mac", "input_module_type": "dummy", "source_type": "factory_state",
-			"source_timestamp": "2026-11-30T12:00:03Z", "published_at": nil, "data_plane_instance_id": "generator",
-			"payload": map[string]any{"pad": strings.Repeat("x", 300)},
-		})
-		require.NoError(t, err)
-		_, _, err = l.dir.Write(id, body)
-		require.NoError(t, err)
-		ids = append(ids, id)
-	}
-	return ids
-}
-
-// stored are the message ids whose bodies the rules stored.
-func (l *live) stored(t testing.TB) (ids []string) {
-	t.Helper()
-	pages := s3.NewListObjectsV2Paginator(l.bucket.Client.(s3.ListObjectsV2APIClient), &s3.ListObjectsV2Input{Bucket: &l.bucket.Name})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(t.Context())
-		require.NoError(t, err)
-		for _, object := range page.Contents {
-			ids = append(ids, strings.TrimSuffix(filepath.Base(*object.Key), ".json"))
-		}
-	}
-	return ids
-}
-
-func (l *live) waiting(t testing.TB) int {
-	t.Helper()
-	entries, err := l.dir.Scan(outbox.Entry{}, 100_000)
-	require.NoError(t, err)
-	return len(entries)
-}
-
 func TestLiveMessagesArriveOnceEach(t *testing.T) {
 	l := newLive(t)
-	ids := l.put(t, l.id, "m", 100)
+	ids := edgetest.Put(t, l.dir, l.ID, "m", 100)
 	result, err := l.publisher(t).Once(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, publisher.Result{Published: 100}, result)
-	require.ElementsMatch(t, ids, l.stored(t))
-	require.Zero(t, l.waiting(t))
+	require.ElementsMatch(t, ids, l.Stored(t))
+	require.Zero(t, edgetest.Waiting(t, l.dir))
 }
 
 func TestLiveAMessageThatThePolicyForbidsBlocksNobody(t *testing.T) {
 	l := newLive(t)
-	ids := l.put(t, l.id, "first", 30)
-	forbidden := l.put(t, "factory-a", "forbidden", 2)
-	ids = append(ids, l.put(t, l.id, "last", 30)...)
+	ids := edgetest.Put(t, l.dir, l.ID, "first", 30)
+	forbidden := edgetest.Put(t, l.dir, "factory-a", "forbidden", 2)
+	ids = append(ids, edgetest.Put(t, l.dir, l.ID, "last", 30)...)
 	result, err := l.publisher(t).Once(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 60, result.Published)
 	require.GreaterOrEqual(t, result.Failed, len(forbidden), "those held back may be tried a second time in the pass")
-	require.Subset(t, l.stored(t), ids)
-	require.Len(t, l.stored(t), len(ids))
-	require.Equal(t, len(forbidden), l.waiting(t))
+	require.Subset(t, l.Stored(t), ids)
+	require.Len(t, l.Stored(t), len(ids))
+	require.Equal(t, len(forbidden), edgetest.Waiting(t, l.dir))
 }
 
 func TestLiveNothingIsLostWhenConnectionsBreak(t *testing.T) {
 	l := newLive(t)
 	cut := l.throughProxy(t)
-	ids := l.put(t, l.id, "m", 600)
+	ids := edgetest.Put(t, l.dir, l.ID, "m", 600)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	p := l.publisher(t)
 	done := make(chan struct{})
 	go func() { defer close(done); p.Loop(ctx) }()
 	cuts := 0
-	for l.waiting(t) > 0 && ctx.Err() == nil {
+	for edgetest.Waiting(t, l.dir) > 0 && ctx.Err() == nil {
 		time.Sleep(150 * time.Millisecond)
 		if cuts < 5 {
 			cut()
@@ -179,8 +103,8 @@ func TestLiveNothingIsLostWhenConnectionsBreak(t *testing.T) {
 	}
 	stop()
 	<-done
-	require.Zero(t, l.waiting(t))
-	require.ElementsMatch(t, ids, l.stored(t), "each at least once, under one key")
+	require.Zero(t, edgetest.Waiting(t, l.dir))
+	require.ElementsMatch(t, ids, l.Stored(t), "each at least once, under one key")
 	require.Positive(t, cuts)
 }
 
@@ -238,6 +162,23 @@ func TestLiveARefusalIsToldFromANetworkError(t *testing.T) {
 	require.False(t, errors.As(err, &refused))
 }
 
+func TestLiveTwoClientsWithOneIDAreReported(t *testing.T) {
+	l := newLive(t)
+	var lines bytes.Buffer
+	l.log = slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelError}))
+	first := l.link(t)
+	l.log = slog.New(slog.DiscardHandler)
+	second := l.link(t)
+	for range 4 {
+		require.NoError(t, first.Connect(t.Context()))
+		require.NoError(t, second.Connect(t.Context()))
+		receipt := first.Send("aegis/"+l.ID+"/factory_state", []byte("{}"))
+		<-receipt.Done()
+		require.Eventually(t, func() bool { return first.Send("aegis/x/y", nil).Error() != nil }, 10*time.Second, 10*time.Millisecond)
+	}
+	require.Contains(t, lines.String(), "another client may use the same client id")
+}
+
 func TestLiveACertificateOfAnotherAuthorityIsRefused(t *testing.T) {
 	l := newLive(t)
 	l.config.CertFile, l.config.KeyFile, _ = selfSigned(t)
@@ -253,13 +194,13 @@ func TestLiveABrokerOfAnotherAuthorityIsNotTrusted(t *testing.T) {
 func TestLiveOneConnectionForEachMessage(t *testing.T) {
 	l := newLive(t)
 	l.config.PerMessage = true
-	ids := l.put(t, l.id, "m", 5)
+	ids := edgetest.Put(t, l.dir, l.ID, "m", 5)
 	p := l.publisher(t)
 	p.Config.Window = 1
 	result, err := p.Once(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, publisher.Result{Published: 5}, result)
-	require.ElementsMatch(t, ids, l.stored(t))
+	require.ElementsMatch(t, ids, l.Stored(t))
 }
 
 func BenchmarkLiveDrain(b *testing.B) {
@@ -267,7 +208,7 @@ func BenchmarkLiveDrain(b *testing.B) {
 	l := newLive(b)
 	for b.Loop() {
 		b.StopTimer()
-		l.put(b, l.id, fmt.Sprintf("m%d", b.N), files)
+		edgetest.Put(b, l.dir, l.ID, fmt.Sprintf("m%d", b.N), files)
 		p := l.publisher(b)
 		b.StartTimer()
 		result, err := p.Once(b.Context())
