@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +13,27 @@ import (
 
 // shift is long enough for every kind of event to come round several times.
 const shift = 8 * time.Hour
+
+// shiftOf is what a factory sends in that time.
+func shiftOf(t *testing.T, factoryID string, source factory.SourceType) []sent {
+	t.Helper()
+	shifts.Lock()
+	defer shifts.Unlock()
+	if shifts.of == nil {
+		shifts.of = map[string][]sent{}
+	}
+	if shifts.of[factoryID] == nil {
+		shifts.of[factoryID] = run(t, options(factoryID), shift)
+	}
+	return only(shifts.of[factoryID], source)
+}
+
+// shifts are made once for all tests, for they are long.
+var shifts struct {
+	sync.Mutex
+
+	of map[string][]sent
+}
 
 // requireRounds wants kinds to take turns from the first on, one event at least
 // the minimum apart and at most the maximum plus one message interval.
@@ -41,7 +63,7 @@ func TestSensorEventsTakeTurnsAndAreHeld(t *testing.T) {
 			var times []time.Time
 			held := 0
 			previous := ""
-			for _, m := range only(run(t, options(id), shift), factory.SourceFactoryState) {
+			for _, m := range shiftOf(t, id, factory.SourceFactoryState) {
 				kind := sensorKind(p, m.state.Sensor)
 				if kind != "" && kind != previous {
 					got, times = append(got, kind), append(times, m.at)
@@ -77,7 +99,7 @@ func TestAIEventsAreOneMessageAndTakeTurns(t *testing.T) {
 			p := Profiles()[id]
 			var kinds []string
 			var times []time.Time
-			for _, m := range only(run(t, options(id), shift), factory.SourceFactoryState) {
+			for _, m := range shiftOf(t, id, factory.SourceFactoryState) {
 				ai := m.state.AIResult
 				if ai.AbnormalSound == factory.NoSound {
 					require.Zero(t, ai.FireScore+ai.FallScore+ai.BendScore)
@@ -108,7 +130,7 @@ func TestInfraEventsAreOneMessageAndTakeTurns(t *testing.T) {
 			p := Profiles()[id]
 			var kinds []string
 			var times []time.Time
-			for _, m := range only(run(t, options(id), shift), factory.SourceInfraState) {
+			for _, m := range shiftOf(t, id, factory.SourceInfraState) {
 				if kind := infraKind(t, m.infra); kind != "" {
 					kinds, times = append(kinds, kind), append(times, m.at)
 				}
@@ -167,7 +189,7 @@ func infraKind(t *testing.T, m infraPayload) string {
 func TestGapsAreAsLongAsThePlanSaysAndSilent(t *testing.T) {
 	for id, p := range Profiles() {
 		t.Run(id, func(t *testing.T) {
-			infra := only(run(t, options(id), shift), factory.SourceInfraState)
+			infra := shiftOf(t, id, factory.SourceInfraState)
 			gaps := 0
 			for i := 1; i < len(infra); i++ {
 				apart := infra[i].at.Sub(infra[i-1].at)
