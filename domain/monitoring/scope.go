@@ -82,11 +82,6 @@ func checkScope(scope Scope) error {
 // Has tells whether the set has a scope.
 func (s Scopes) Has(scope Scope) bool { return slices.Contains(s, scope) }
 
-// HasImageUpload tells whether the set has the image uploads of any factory.
-func (s Scopes) HasImageUpload() bool {
-	return slices.ContainsFunc(s, func(scope Scope) bool { return strings.HasPrefix(string(scope), imageUploadPrefix) })
-}
-
 // Contains tells whether every scope of other is in s, so that a holder of s may
 // hand out other.
 func (s Scopes) Contains(other Scopes) bool {

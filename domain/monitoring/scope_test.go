@@ -37,8 +37,6 @@ func TestScopesContainOnlyWhatTheyHave(t *testing.T) {
 	require.True(t, holder.Contains(holder))
 	require.False(t, holder.Contains(Scopes{ScopeTokens, ScopeRead}), "admin implies no other scope")
 	require.False(t, holder.Contains(Scopes{ImageUpload("factory-b")}), "uploads are per factory")
-	require.True(t, holder.HasImageUpload())
-	require.False(t, Scopes{ScopeAdmin, ScopeRead}.HasImageUpload())
 }
 
 func TestContainmentIsTransitive(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"strings"
 )
@@ -112,9 +113,7 @@ func (r KeyRing) With(id string, random io.Reader) (KeyRing, error) {
 		return KeyRing{}, fmt.Errorf("make key: %w", err)
 	}
 	next := KeyRing{Current: id, Keys: map[string][]byte{id: key}}
-	for old, value := range r.Keys {
-		next.Keys[old] = value
-	}
+	maps.Copy(next.Keys, r.Keys)
 	return next, nil
 }
 

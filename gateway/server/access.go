@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,26 +117,16 @@ func bearer(headers []string) (monitoring.Secret, *Problem) {
 // have the parameter, any scope of its kind opens the door and the handler must
 // call Principal.Require for the exact one.
 func (op Operation) permits(scopes monitoring.Scopes, param func(string) string) *Problem {
-	scope := string(op.Scope)
-	open := strings.IndexByte(scope, '{')
-	if open < 0 {
-		if scopes.Has(op.Scope) {
-			return nil
-		}
-		return forbidden(op.Scope)
+	kind, name, parametric := strings.Cut(strings.TrimSuffix(string(op.Scope), "}"), "{")
+	held := scopes.Has(op.Scope)
+	switch {
+	case parametric && strings.Contains(op.Path, "{"+name+"}"):
+		held = scopes.Has(monitoring.Scope(kind + param(name)))
+	case parametric:
+		held = slices.ContainsFunc(scopes, func(s monitoring.Scope) bool { return strings.HasPrefix(string(s), kind) })
 	}
-	name := strings.TrimSuffix(scope[open+1:], "}")
-	if strings.Contains(op.Path, "{"+name+"}") {
-		exact := monitoring.Scope(scope[:open] + param(name))
-		if scopes.Has(exact) {
-			return nil
-		}
-		return forbidden(op.Scope)
-	}
-	for _, held := range scopes {
-		if strings.HasPrefix(string(held), scope[:open]) {
-			return nil
-		}
+	if held {
+		return nil
 	}
 	return forbidden(op.Scope)
 }

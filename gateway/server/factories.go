@@ -50,12 +50,13 @@ func (History) Schema(r huma.Registry) *huma.Schema {
 	}}}
 }
 
-type factoryInput struct {
+// FactoryPath names a factory.
+type FactoryPath struct {
 	FactoryID string `path:"factory_id" pattern:"^[a-z0-9][a-z0-9-]{0,63}$" doc:"Id of the factory."`
 }
 
 type historyInput struct {
-	factoryInput
+	FactoryPath
 	Window string `query:"window" pattern:"^[0-9]{1,6}[hmd]$" default:"1h" doc:"How far back to look, at most 48h. Up to 1h gives raw elements, longer ones buckets of 5 minutes, 12h of 10 and 24h of 20."`
 	Since  string `query:"since" doc:"RFC 3339 instant: return only what is newer."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"2000" doc:"Greatest number of elements, the newest; by default 250 for 10m, 2000 for 1h, 500 for other raw windows, and all buckets."`
@@ -149,7 +150,7 @@ func (f *factoryRoutes) load(ctx context.Context) ([]factory.FactorySummary, err
 	return list, nil
 }
 
-func (f *factoryRoutes) get(ctx context.Context, in *factoryInput) (*factoryOutput, error) {
+func (f *factoryRoutes) get(ctx context.Context, in *FactoryPath) (*factoryOutput, error) {
 	if err := factory.CheckFactoryID(in.FactoryID); err != nil {
 		return nil, err
 	}

@@ -285,5 +285,6 @@ func (f *fixture) do(request *http.Request) answer {
 	if !mayShow {
 		testify(body)
 	}
+	f.requireContract(request, response, body)
 	return answer{t: f.t, Status: response.StatusCode, Header: response.Header, Body: body}
 }

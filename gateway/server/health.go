@@ -50,7 +50,7 @@ func (h *health) routes(r *Router) {
 	})
 	Handle(r, Operation{
 		ID: "readyz", Method: http.MethodGet, Path: "/readyz", Tag: "health", Public: true,
-		Summary:     "Tell whether the dependencies answer",
+		Summary: "Tell whether the dependencies answer", Also: []int{http.StatusServiceUnavailable},
 		Description: "Answers 503 with status degraded when a dependency does not answer within two seconds, and with status stopping while the server stops.",
 	}, func(ctx context.Context, _ *struct{}) (*readyOutput, error) {
 		ready := h.ready(ctx)

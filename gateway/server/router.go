@@ -41,8 +41,10 @@ type Operation struct {
 	// GET and for write elsewhere.
 	Budget monitoring.BudgetKind
 
-	// Status is that of success; 0 stands for 200, or 204 without a body.
+	// Status is that of success; 0 stands for 200, or 204 without a body. Also are
+	// others that it may answer with the same body, by an output's Status field.
 	Status int
+	Also   []int
 	// MaxBody bounds the request's body in bytes; 0 stands for 64 KiB.
 	MaxBody int64
 	// Problems are the statuses it may answer besides those of every operation.
@@ -74,7 +76,8 @@ func Handle[I, O any](r *Router, op Operation, handler func(context.Context, *I)
 	if (op.Scope == "") != op.Public {
 		panic(fmt.Sprintf("operation %s must either have a scope or be public", op.ID))
 	}
-	huma.Register(r.api, r.describe(op), func(ctx context.Context, in *I) (*O, error) {
+	described := r.describe(op)
+	huma.Register(r.api, described, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
 		if err == nil {
 			return out, nil
@@ -84,6 +87,10 @@ func Handle[I, O any](r *Router, op Operation, handler func(context.Context, *I)
 		noteError(ctx, &problem)
 		return nil, &problem
 	})
+	responses := described.Responses
+	for _, status := range op.Also {
+		responses[strconv.Itoa(status)] = responses[strconv.Itoa(max(op.Status, http.StatusOK))]
+	}
 }
 
 // Mount adds a handler outside the API that needs no token, such as the pages of
@@ -103,6 +110,9 @@ func (r *Router) describe(op Operation) huma.Operation {
 		described.Middlewares = append(described.Middlewares, r.server.limitTime)
 	}
 	problems := []int{http.StatusBadRequest, http.StatusInternalServerError}
+	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
+		problems = append(problems, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
 	if op.Public {
 		described.Security = []map[string][]string{}
 	} else {

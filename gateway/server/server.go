@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -120,19 +118,6 @@ func newAPI(mux chi.Router) huma.API {
 	schemas.RegisterTypeAlias(reflect.TypeFor[factory.Millis](), reflect.TypeFor[time.Time]())
 	schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
 	return humachi.New(mux, cfg)
-}
-
-// serveContract serves the OpenAPI document, made once, when all routes are known.
-func (s *Server) serveContract() error {
-	document, err := json.Marshal(s.api.OpenAPI())
-	if err != nil {
-		return fmt.Errorf("make OpenAPI document: %w", err)
-	}
-	s.mux.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(document) // the client is gone when this fails
-	})
-	return nil
 }
 
 // ServeHTTP answers one request.

@@ -94,6 +94,9 @@ func sourceOperation(id, method, path, summary, description string, problems ...
 	if method == http.MethodGet {
 		op.Scope = monitoring.ScopeRead
 	}
+	if method == http.MethodPut {
+		op.Also = []int{http.StatusCreated}
+	}
 	return op
 }
 

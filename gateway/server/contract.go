@@ -1,0 +1,69 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"millrace/domain/factory"
+)
+
+// serveContract serves the OpenAPI document, made once, when all routes are known.
+func (s *Server) serveContract() error {
+	describeReadModels(s.api.OpenAPI().Components.Schemas)
+	document, err := json.Marshal(s.api.OpenAPI())
+	if err != nil {
+		return fmt.Errorf("make OpenAPI document: %w", err)
+	}
+	s.mux.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/openapi+json")
+		_, _ = w.Write(document) // the client is gone when this fails
+	})
+	return nil
+}
+
+// describeReadModels completes the schemas of the factory read models, which are
+// only ever answered: the framework leaves out embedded fields and the nulls of
+// values that are unknown.
+func describeReadModels(registry huma.Registry) {
+	packagePath := reflect.TypeFor[factory.Latest]().PkgPath()
+	for name, schema := range registry.Map() {
+		t := registry.TypeFromRef("#/components/schemas/" + name)
+		if t == nil || t.Kind() != reflect.Struct || t.PkgPath() != packagePath {
+			continue
+		}
+		describeFields(registry, schema, t)
+		schema.PrecomputeMessages()
+	}
+}
+
+func describeFields(registry huma.Registry, schema *huma.Schema, t reflect.Type) {
+	for field := range t.Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct:
+			embedded := huma.SchemaFromType(registry, field.Type)
+			describeFields(registry, embedded, field.Type)
+			for property, described := range embedded.Properties {
+				schema.Properties[property] = described
+			}
+			schema.Required = append(schema.Required, embedded.Required...)
+		case field.Type.Kind() == reflect.Pointer && !strings.Contains(options, "omitempty") && schema.Properties[name] != nil:
+			schema.Properties[name] = nullable(schema.Properties[name])
+		}
+	}
+}
+
+// nullable is a schema that also takes null.
+func nullable(schema *huma.Schema) *huma.Schema {
+	if schema.Ref != "" {
+		return &huma.Schema{AnyOf: []*huma.Schema{schema, {Type: "null"}}}
+	}
+	copied := *schema
+	copied.Nullable = true
+	return &copied
+}
