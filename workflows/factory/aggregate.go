@@ -2,6 +2,7 @@ package factory
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -56,7 +57,20 @@ func GraphAggregate(ctx workflow.Context, in AggregateInput) (AggregateResult, e
 	ctx = workflow.WithActivityOptions(ctx, aggregateOptions)
 	var result AggregateResult
 	err = workflow.ExecuteActivity(ctx, AggregateGraphsActivity, request).Get(ctx, &result)
+	workflow.SetCurrentDetails(ctx, result.details())
 	return result, err
+}
+
+// details is the run as a Markdown table for the Temporal UI.
+func (r AggregateResult) details() string {
+	lines := []string{"| factory | bucket | messages | from | why |", "|---|---|---|---|---|"}
+	for _, b := range r.Processed[:min(len(r.Processed), maxDetails)] {
+		lines = append(lines, fmt.Sprintf("| %s | %s | %d | %s | %s |", b.FactoryID, b.BucketStart.Format(time.RFC3339), b.SourceCount, b.Source, b.Reason))
+	}
+	if r.DirtyLeft > 0 {
+		lines = append(lines, fmt.Sprintf("\n%d dirty buckets are left for the next run.", r.DirtyLeft))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (in AggregateInput) request(at, now time.Time) (AggregateRequest, error) {

@@ -1,6 +1,8 @@
 package factory
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -29,6 +31,7 @@ var refreshOptions = workflow.ActivityOptions{
 func FactoryRefresh(ctx workflow.Context) (RefreshResult, error) {
 	scheduled, began := scheduledTime(ctx), workflow.Now(ctx).UTC()
 	if late := began.Sub(scheduled); late > refreshMaxLate {
+		workflow.SetCurrentDetails(ctx, "Came too late: did nothing.")
 		return RefreshResult{
 			Status: StatusLate, ScheduledAt: scheduled, LateSeconds: int64(late / time.Second), Refreshed: []RefreshedFactory{},
 		}, nil
@@ -37,5 +40,19 @@ func FactoryRefresh(ctx workflow.Context) (RefreshResult, error) {
 	var result RefreshResult
 	err := workflow.ExecuteActivity(ctx, RefreshFactoriesActivity, RefreshRequest{AsOf: began}).Get(ctx, &result)
 	result.ScheduledAt = scheduled
+	workflow.SetCurrentDetails(ctx, result.details())
 	return result, err
+}
+
+// details is the run as a Markdown table for the Temporal UI.
+func (r RefreshResult) details() string {
+	lines := []string{"| factory | pipeline | risk score |", "|---|---|---|"}
+	for _, f := range r.Refreshed[:min(len(r.Refreshed), maxDetails)] {
+		score := f.Status
+		if f.RiskScore != nil {
+			score = f.RiskScore.String()
+		}
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s |", f.FactoryID, f.PipelineStatus, score))
+	}
+	return strings.Join(lines, "\n")
 }

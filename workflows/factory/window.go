@@ -24,3 +24,6 @@ func scheduledTime(ctx workflow.Context) time.Time {
 func refusal(err error) error {
 	return temporal.NewNonRetryableApplicationError(err.Error(), "InvalidInput", err)
 }
+
+// maxDetails bounds the lines of a run's table in the Temporal UI.
+const maxDetails = 50
