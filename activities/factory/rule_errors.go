@@ -3,6 +3,7 @@ package factory
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"strings"
 	"sync"
@@ -80,6 +81,9 @@ func (h *ruleErrorHandler) Idle(context.Context, string) {}
 func (h *ruleErrorHandler) Handle(ctx context.Context, m queue.Message) (func(context.Context) error, error) {
 	outcome, err := h.takeBack(ctx, m)
 	if err != nil {
+		if errors.Is(err, errNoJobResults) {
+			return nil, err
+		}
 		return nil, classify(err)
 	}
 	h.mu.Lock()
@@ -99,6 +103,9 @@ func (h *ruleErrorHandler) takeBack(ctx context.Context, m queue.Message) (strin
 	}
 	switch topicKindOf(failed.Topic) {
 	case topicJobResult:
+		if h.jobResults.URL == "" {
+			return "", errNoJobResults
+		}
 		return originalForwarded, h.enqueue(ctx, h.jobResults, original)
 	case topicTelemetry:
 		return originalEnqueued, h.storeAndEnqueue(ctx, original)
@@ -106,6 +113,10 @@ func (h *ruleErrorHandler) takeBack(ctx context.Context, m queue.Message) (strin
 		return h.quarantine(ctx, original, invalidRuleError("topic", "must be aegis/{factory_id}/{source_type} or a job result"))
 	}
 }
+
+// errNoJobResults leaves a job result in the queue until somebody says where it
+// goes; nothing is out of order.
+var errNoJobResults = errors.New("MILLRACE_JOB_RESULTS_QUEUE_URL is not set")
 
 func (h *ruleErrorHandler) storeAndEnqueue(ctx context.Context, original Envelope) error {
 	original.RawKey = original.rawKey()

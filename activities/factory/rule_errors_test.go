@@ -89,6 +89,15 @@ func TestJobResultsGoToTheirQueue(t *testing.T) {
 	require.Empty(t, a.keys(rawRoot))
 }
 
+func TestAJobResultWithoutAQueueWaits(t *testing.T) {
+	a := newArchive(t)
+	h := newRuleErrors(t, a)
+	h.jobResults.URL = ""
+	_, err := h.Handle(t.Context(), queue.Message{ID: "m-1", Body: ruleErrorOf("aegis/factory-x/jobs/run-1/result", nil)})
+	require.ErrorContains(t, err, "MILLRACE_JOB_RESULTS_QUEUE_URL")
+	require.NotErrorIs(t, err, queue.ErrOutage)
+}
+
 func TestMalformedRuleErrorsAreQuarantinedWithTheReason(t *testing.T) {
 	for name, c := range map[string]struct{ body, field string }{
 		"no JSON":         {"{", "rule error"},
