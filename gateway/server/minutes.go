@@ -37,8 +37,8 @@ type Summary struct {
 	MetricDefinition
 	ValidCount int64          `json:"validCount" doc:"Observations with a value; nulls do not count."`
 	Sum        exact.Decimal  `json:"sum" doc:"Exact."`
-	Mean       *exact.Decimal `json:"mean" doc:"sum / validCount, rounded half-even to 9 decimal places; null without a value."`
-	Max        *exact.Decimal `json:"max" doc:"null without a value."`
+	Mean       *exact.Decimal `json:"mean" nullable:"true" doc:"sum / validCount, rounded half-even to 9 decimal places; null without a value."`
+	Max        *exact.Decimal `json:"max" nullable:"true" doc:"null without a value."`
 }
 
 type minutesInput struct {

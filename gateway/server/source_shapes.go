@@ -72,7 +72,7 @@ type Source struct {
 // Measurement is one metric of the latest observation.
 type Measurement struct {
 	MetricDefinition
-	Value *exact.Decimal `json:"value" doc:"null where the value was not to be had."`
+	Value *exact.Decimal `json:"value" nullable:"true" doc:"null where the value was not to be had."`
 }
 
 // SourceList is a page of sources in the order of their ids.
@@ -86,8 +86,8 @@ type Configuration struct {
 	Revision          int64              `json:"revision" doc:"Number of edits."`
 	ETag              string             `json:"etag" doc:"What If-Match takes." example:"\"7R2B.3\""`
 	DisplayName       string             `json:"displayName,omitempty"`
-	MetricDefinitions []MetricDefinition `json:"metricDefinitions,omitempty" doc:"Definitions to show by, instead of the sender's."`
-	MetricOrder       []string           `json:"metricOrder,omitempty" doc:"Order to show metrics in, instead of the sender's."`
+	MetricDefinitions []MetricDefinition `json:"metricDefinitions,omitempty" nullable:"false" doc:"Definitions to show by, instead of the sender's."`
+	MetricOrder       []string           `json:"metricOrder,omitempty" nullable:"false" doc:"Order to show metrics in, instead of the sender's."`
 	StaleAfterSeconds int64              `json:"staleAfterSeconds" doc:"Seconds that the source may be silent."`
 }
 

@@ -54,7 +54,7 @@ func (o *oneSource) Configure(_ context.Context, _, _ string, edit func(monitori
 	return edited, err
 }
 
-func decodingAPI(f *testing.F) http.Handler {
+func decodingAPI(f testing.TB) http.Handler {
 	f.Helper()
 	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	store := &oneSource{latest: &monitoring.Source{ID: "a", Life: "x", Observation: monitoring.Observation{

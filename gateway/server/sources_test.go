@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -407,37 +408,18 @@ func TestWhatRequestsOfSourcesCost(t *testing.T) {
 	require.Equal(t, map[string]int{"GetItem": 2, "UpdateItem": 1}, api.calls.Take(), "lookup, budget, one read")
 }
 
-func BenchmarkPutSource(b *testing.B) {
-	api := newSourceAPI(b)
-	n := 0
-	api.calls.Take()
-	for b.Loop() {
-		n++
-		at := api.now.Add(-time.Minute).Add(time.Duration(n) * time.Microsecond).Format(time.RFC3339Nano)
-		if got := api.send(b, "PUT", "/v1/sources/a", agentBody(at, `"contextUtilization":12.5,"requests":1,"inputTokens":1200,"cost":0.25`)); got.Code > 201 {
-			b.Fatal(got.Text)
+func TestTheContractTellsWhatMayBeNull(t *testing.T) {
+	api := newSourceAPI(t)
+	schemas := api.server.OpenAPI().Components.Schemas.Map()
+	for schema, fields := range map[string][]string{
+		"Measurement": {"value"}, "Summary": {"mean", "max"},
+		"ConfigurationPatch": {"displayName", "metricDefinitions", "metricOrder", "staleAfterSeconds"},
+	} {
+		for _, field := range fields {
+			require.True(t, schemas[schema].Properties[field].Nullable, "%s.%s", schema, field)
 		}
 	}
-	reportCalls(b, api, n)
-}
-
-func BenchmarkGetSource(b *testing.B) {
-	api := newSourceAPI(b)
-	api.ok(b, 201, "PUT", "/v1/sources/a", agentBody("2026-11-30T12:00:00Z", `"contextUtilization":12.5,"requests":1`))
-	n := 0
-	api.calls.Take()
-	for b.Loop() {
-		n++
-		api.ok(b, 200, "GET", "/v1/sources/a", "")
-	}
-	reportCalls(b, api, n)
-}
-
-func reportCalls(b *testing.B, api *sourceAPI, requests int) {
-	total := 0
-	for _, count := range api.calls.Take() {
-		total += count
-	}
-	b.ReportMetric(float64(total)/float64(requests), "calls/op")
-	b.ReportMetric(float64(requests)/b.Elapsed().Seconds(), "requests/s")
+	require.False(t, schemas["Summary"].Properties["sum"].Nullable)
+	require.True(t, schemas["Observation"].Properties["metrics"].AdditionalProperties.(*huma.Schema).Nullable)
+	require.Equal(t, false, schemas["Observation"].AdditionalProperties)
 }
