@@ -272,8 +272,10 @@ func TestClientIDOfAnotherIdentityCannotBeTakenOver(t *testing.T) {
 
 func TestConnectionsThatAreRefused(t *testing.T) {
 	tests := map[string]func(*paho.ClientOptions){
-		"no certificate":     func(o *paho.ClientOptions) { o.TLSConfig.Certificates = nil },
-		"TLS 1.1":            func(o *paho.ClientOptions) { o.TLSConfig.MinVersion, o.TLSConfig.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 },
+		"no certificate": func(o *paho.ClientOptions) { o.TLSConfig.Certificates = nil },
+		"TLS 1.1": func(o *paho.ClientOptions) {
+			o.TLSConfig.MinVersion, o.TLSConfig.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+		},
 		"client id too long": func(o *paho.ClientOptions) { o.SetClientID(strings.Repeat("x", MaxClientIDBytes+1)) },
 		"no client id":       func(o *paho.ClientOptions) { o.SetClientID("").SetCleanSession(true) },
 		"last will":          func(o *paho.ClientOptions) { o.SetWill("aegis/factory-a/factory_state", "x", 1, false) },

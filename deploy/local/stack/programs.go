@@ -47,7 +47,7 @@ func (s *Stack) programs() []supervise.Part {
 	return []supervise.Part{
 		{
 			Name: binWorker, Stage: stagePrograms, Command: []string{s.bin(binWorker)},
-			Env:   s.environ("MILLRACE_METRICS_ADDRESS=" + metrics),
+			Env:   s.environ("MILLRACE_METRICS_ADDRESS="+metrics, "MILLRACE_WORKER_STOP_TIMEOUT=10s"),
 			Ready: supervise.HTTPProbe("http://" + metrics + "/metrics"), Grace: 15 * time.Second,
 		},
 		{
@@ -63,7 +63,7 @@ func (s *Stack) programs() []supervise.Part {
 func (s *Stack) edges() []supervise.Part {
 	parts := make([]supervise.Part, 0, len(Factories))
 	for _, id := range Factories {
-		env := append(factoryVars(s.authority.Files(id)), "AEGIS_OUTBOX_DIR="+s.path(filepath.Join("outbox", id)))
+		env := append(factoryVars(s.authority.Files(id)), "MILLRACE_OUTBOX_DIR="+s.path(filepath.Join("outbox", id)))
 		parts = append(parts, supervise.Part{
 			Name: "edge-" + id, Stage: stageEdge, Env: s.environ(env...),
 			Command: []string{s.bin(binEdge), "simulate", "--factory", id, "--publish"},
