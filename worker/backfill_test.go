@@ -129,15 +129,18 @@ func TestABackfilledDayIsTheSameByteForByte(t *testing.T) {
 	l := &line{t: t, store: storage.Store{Table: storagetest.Table(t, storagetest.Factory), Bucket: storagetest.Bucket(t), HistoryTTL: 2 * time.Hour}}
 	day := time.Date(2026, 5, 31, 0, 0, 0, 0, time.UTC)
 	const buckets = 288
+	began := time.Now()
 	for i := range buckets {
 		l.live(day.Add(time.Duration(i) * factory.BucketLength))
 	}
 	original := l.graphs()
+	t.Log("a day took", time.Since(began))
 	require.Len(t, original, 2*buckets)
 	l.expire(factory.HistoryPrefix, factory.GraphPrefix)
 	require.Empty(t, l.graphs())
 
 	id := fmt.Sprintf("backfill-%d", time.Now().UnixNano())
+	began = time.Now()
 	temporal := hostAggregation(t, l, id)
 	schedule := temporal.ScheduleClient().GetHandle(t.Context(), id)
 	cli := exec.CommandContext(t.Context(), temporalCLI(t), "schedule", "backfill", "--schedule-id", id, "--overlap-policy", "BufferAll",
@@ -150,6 +153,7 @@ func TestABackfilledDayIsTheSameByteForByte(t *testing.T) {
 		return description.Info.NumActions == buckets && len(description.Info.RunningWorkflows) == 0
 	}, 5*time.Minute, 500*time.Millisecond)
 
+	t.Log("and its backfill", time.Since(began))
 	rebuilt := l.graphs()
 	for key, want := range original {
 		require.Equal(t, want, rebuilt[key], key)

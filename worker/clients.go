@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -15,9 +16,10 @@ import (
 
 // clients are the AWS clients that capabilities share.
 type clients struct {
-	dynamodb *dynamodb.Client
-	s3       *s3.Client
-	sqs      *sqs.Client
+	dynamodb   *dynamodb.Client
+	s3         *s3.Client
+	sqs        *sqs.Client
+	cloudwatch *cloudwatch.Client
 }
 
 func newClients(ctx context.Context) (clients, error) {
@@ -25,7 +27,10 @@ func newClients(ctx context.Context) (clients, error) {
 	if err != nil {
 		return clients{}, err
 	}
-	return clients{dynamodb: dynamodb.NewFromConfig(cfg), s3: s3.NewFromConfig(cfg, pathStyle), sqs: sqs.NewFromConfig(cfg)}, nil
+	return clients{
+		dynamodb: dynamodb.NewFromConfig(cfg), s3: s3.NewFromConfig(cfg, pathStyle),
+		sqs: sqs.NewFromConfig(cfg), cloudwatch: cloudwatch.NewFromConfig(cfg),
+	}, nil
 }
 
 // pathStyle names the bucket in the path where the endpoint was set: stand-ins

@@ -9,6 +9,7 @@ import (
 
 	activities "millrace/activities/factory"
 	"millrace/platform/queue"
+	"millrace/platform/queueage"
 	storage "millrace/storage/factory"
 	"millrace/storage/objects"
 	workflows "millrace/workflows/factory"
@@ -69,8 +70,10 @@ func factoryReplayer(d dependencies, store storage.Store) activities.Replayer {
 }
 
 func factoryReconciler(d dependencies, store storage.Store) activities.Reconciler {
+	age := queueage.Source{Client: d.clients.cloudwatch, QueueURL: d.settings.TelemetryQueueURL, Now: time.Now}
 	return activities.Reconciler{
-		Store: store, Telemetry: queue.Queue{Client: d.clients.sqs, URL: d.settings.TelemetryQueueURL},
+		OldestAge: age.Age,
+		Store:     store, Telemetry: queue.Queue{Client: d.clients.sqs, URL: d.settings.TelemetryQueueURL},
 		FactoryIDs: d.settings.FactoryIDs, Now: time.Now, Logger: d.logger,
 	}
 }

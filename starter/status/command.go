@@ -7,12 +7,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"millrace/platform/awsconf"
 	"millrace/platform/config"
+	"millrace/platform/queueage"
 	"millrace/platform/temporalconf"
 	"millrace/starter/schedules"
 	storage "millrace/storage/factory"
@@ -45,11 +47,15 @@ func (c *Command) Run(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	defer temporal.Close()
+	metrics := cloudwatch.NewFromConfig(cfg)
 	sources := Sources{
 		Temporal: temporal, SQS: sqs.NewFromConfig(cfg),
 		Store:     storage.Store{Table: storage.StatusTable(dynamodb.NewFromConfig(cfg), c.FactoryStatusTable)},
 		QueueURLs: given(c.TelemetryQueueURL, c.TelemetryDLQQueueURL, c.RuleErrorsQueueURL, c.JobResultsQueueURL),
 		DLQs:      given(c.TelemetryDLQQueueURL), Factories: c.FactoryIDs, Now: time.Now,
+		OldestAge: func(ctx context.Context, url string) (time.Duration, bool, error) {
+			return queueage.Source{Client: metrics, QueueURL: url, Now: time.Now}.Age(ctx)
+		},
 		ConsumerID: names.TelemetryIngestID, DrainID: names.RuleErrorDrainID,
 	}
 	for _, d := range schedules.Definitions() {

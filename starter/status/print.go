@@ -36,7 +36,7 @@ func (r Report) Text(w io.Writer) error {
 	p.row()
 	p.row("QUEUE", "VISIBLE", "IN FLIGHT", "OLDEST", "")
 	for _, q := range r.Queues {
-		p.row(q.Name, fmt.Sprint(q.MessagesVisible), fmt.Sprint(q.MessagesInFlight), seconds(q.OldestAgeSeconds), deadLetters(q))
+		p.row(q.Name, number(q.MessagesVisible), number(q.MessagesInFlight), seconds(q.OldestAgeSeconds), deadLetters(q))
 	}
 	p.row()
 	p.row("FACTORY", "FACTORY STATE", "INFRA STATE", "PIPELINE", "RISK", "SCORE", "UPDATED")
@@ -98,6 +98,13 @@ func seconds(n *int64) string {
 	return (time.Duration(*n) * time.Second).String()
 }
 
+func number(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprint(*n)
+}
+
 func count(n int32) string {
 	if n == 0 {
 		return ""
@@ -120,7 +127,7 @@ func withNote(state, note string) string {
 }
 
 func deadLetters(q Queue) string {
-	if q.IsDLQ && q.MessagesVisible > 0 {
+	if q.IsDLQ && q.MessagesVisible != nil && *q.MessagesVisible > 0 {
 		return "dead letters wait"
 	}
 	return ""

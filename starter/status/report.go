@@ -40,6 +40,7 @@ const (
 	StateActive  = "active"
 	StatePaused  = "paused"
 	StateMissing = "missing"
+	StateUnknown = "unknown"
 )
 
 // Workflow is one long-running workflow and the activity that it waits for.
@@ -53,11 +54,11 @@ type Workflow struct {
 	LastFailure     string     `json:"last_failure,omitempty"`
 }
 
-// Queue is one SQS queue. OldestAgeSeconds is nil where nobody knows it.
+// Queue is one SQS queue; what nobody knows is nil.
 type Queue struct {
 	Name             string `json:"name"`
-	MessagesVisible  int64  `json:"messages_visible"`
-	MessagesInFlight int64  `json:"messages_in_flight"`
+	MessagesVisible  *int64 `json:"messages_visible"`
+	MessagesInFlight *int64 `json:"messages_in_flight"`
 	OldestAgeSeconds *int64 `json:"oldest_age_seconds"`
 	IsDLQ            bool   `json:"is_dlq"`
 }
@@ -75,8 +76,8 @@ type Factory struct {
 	RiskScore              *exact.Decimal `json:"risk_score"`
 }
 
-// Gather asks all sources side by side. One that fails leaves its part empty and
-// says so.
+// Gather asks all sources side by side. One that fails leaves its part unknown
+// and says so.
 func (s Sources) Gather(ctx context.Context) Report {
 	report := Report{At: s.Now().UTC(), Problems: []string{}}
 	parts := []struct {

@@ -55,7 +55,7 @@ func TestNothingThereYet(t *testing.T) {
 	require.Empty(t, report.Problems)
 	require.Equal(t, StateMissing, report.Schedules[0].State)
 	require.Equal(t, []Workflow{{ID: s.ConsumerID(0), State: StateMissing}, {ID: s.DrainID, State: StateMissing}}, report.Workflows)
-	require.Zero(t, report.Queues[0].MessagesVisible)
+	require.Zero(t, *report.Queues[0].MessagesVisible)
 	require.Zero(t, *report.Queues[0].OldestAgeSeconds)
 	require.Equal(t, []Factory{{FactoryID: "factory-x"}, {FactoryID: "factory-y"}}, report.Factories)
 	var out bytes.Buffer
@@ -142,11 +142,11 @@ func TestQueuesShowDepthAndAge(t *testing.T) {
 	_, err := s.SQS.(*sqs.Client).SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &s.QueueURLs[0], MessageBody: aws.String("x")})
 	require.NoError(t, err)
 	shown := s.Gather(t.Context()).Queues[0]
-	require.EqualValues(t, 1, shown.MessagesVisible)
+	require.EqualValues(t, 1, *shown.MessagesVisible)
 	require.True(t, shown.IsDLQ)
 	require.Nil(t, shown.OldestAgeSeconds, "nobody knows")
-	s.OldestAge = func(_ context.Context, name string) (time.Duration, bool, error) {
-		return 90 * time.Second, name == shown.Name, nil
+	s.OldestAge = func(_ context.Context, url string) (time.Duration, bool, error) {
+		return 90 * time.Second, url == s.QueueURLs[0], nil
 	}
 	require.EqualValues(t, 90, *s.Gather(t.Context()).Queues[0].OldestAgeSeconds)
 	var out bytes.Buffer
@@ -185,8 +185,10 @@ func TestFactoriesShowTheirFreshnessAsOfNow(t *testing.T) {
 func TestOnePartThatFailsHidesNoOther(t *testing.T) {
 	s := sources(t)
 	s.Store.Table.Name = "no-such-table"
-	s.QueueURLs = []string{s.QueueURLs[0] + "-no"}
+	s.QueueURLs = append(s.QueueURLs, s.QueueURLs[0]+"-no")
 	report := s.Gather(t.Context())
+	require.NotNil(t, report.Queues[0].MessagesVisible)
+	require.Nil(t, report.Queues[1].MessagesVisible)
 	require.Len(t, report.Problems, 2)
 	require.Contains(t, report.Problems[0], "queues: ")
 	require.Contains(t, report.Problems[1], "factories: ")

@@ -34,29 +34,31 @@ type Sources struct {
 	DrainID    string
 	// OldestAge tells how old the oldest message of a queue is, and whether that
 	// is known; nil where there is no CloudWatch.
-	OldestAge func(ctx context.Context, queueName string) (age time.Duration, known bool, err error)
+	OldestAge func(ctx context.Context, queueURL string) (age time.Duration, known bool, err error)
 	Now       func() time.Time
 }
 
 // atOnce bounds the requests to one service side by side.
 const atOnce = 8
 
-// each fills a slice of results, one for each of its names, side by side.
-func each[T any](ctx context.Context, from []string, ask func(context.Context, string) (T, error)) ([]T, error) {
-	results := make([]T, len(from))
-	asking, ctx := errgroup.WithContext(ctx)
+// each fills a slice of results, one for each name, side by side. A failure
+// leaves what is known of that one and all others.
+func each[T any](from []string, ask func(string) (T, error)) ([]T, error) {
+	results, failures := make([]T, len(from)), make([]error, len(from))
+	var asking errgroup.Group
 	asking.SetLimit(atOnce)
 	for i, name := range from {
-		asking.Go(func() (err error) {
-			results[i], err = ask(ctx, name)
-			return err
+		asking.Go(func() error {
+			results[i], failures[i] = ask(name)
+			return nil
 		})
 	}
-	return results, asking.Wait()
+	_ = asking.Wait() // failures are kept one by one
+	return results, errors.Join(failures...)
 }
 
 func (s Sources) schedules(ctx context.Context, now time.Time) ([]Schedule, error) {
-	return each(ctx, s.ScheduleIDs, func(ctx context.Context, id string) (Schedule, error) { return s.schedule(ctx, id, now) })
+	return each(s.ScheduleIDs, func(id string) (Schedule, error) { return s.schedule(ctx, id, now) })
 }
 
 func (s Sources) schedule(ctx context.Context, id string, now time.Time) (Schedule, error) {
@@ -66,7 +68,7 @@ func (s Sources) schedule(ctx context.Context, id string, now time.Time) (Schedu
 	case errors.As(err, &missing):
 		return Schedule{ID: id, State: StateMissing}, nil
 	case err != nil:
-		return Schedule{}, err
+		return Schedule{ID: id, State: StateUnknown}, err
 	}
 	schedule := Schedule{ID: id, State: StateActive, Missed: description.Info.NumActionsMissedCatchupWindow}
 	if next := description.Info.NextActionTimes; len(next) > 0 {
@@ -79,7 +81,7 @@ func (s Sources) schedule(ctx context.Context, id string, now time.Time) (Schedu
 		last = run.ActualTime
 		schedule.LastRunAt = new(last.UTC())
 		if schedule.LastRunStatus, err = s.runStatus(ctx, run.StartWorkflowResult); err != nil {
-			return Schedule{}, err
+			return schedule, err
 		}
 	}
 	if description.Schedule.State.Paused {
@@ -141,7 +143,7 @@ func (s Sources) workflow(ctx context.Context, id string) (Workflow, error) {
 	case errors.As(err, &missing):
 		return Workflow{ID: id, State: StateMissing}, nil
 	case err != nil:
-		return Workflow{}, err
+		return Workflow{ID: id, State: StateUnknown}, err
 	}
 	info := description.GetWorkflowExecutionInfo()
 	workflow := Workflow{ID: id, State: StateActive, StartedAt: instant(info.GetStartTime())}
@@ -164,28 +166,27 @@ func instant(at *timestamppb.Timestamp) *time.Time {
 }
 
 func (s Sources) queues(ctx context.Context) ([]Queue, error) {
-	return each(ctx, s.QueueURLs, func(ctx context.Context, url string) (Queue, error) {
+	return each(s.QueueURLs, func(url string) (Queue, error) {
+		shown := Queue{Name: path.Base(url), IsDLQ: slices.Contains(s.DLQs, url)}
 		depth, err := queue.Queue{Client: s.SQS, URL: url}.Depth(ctx)
 		if err != nil {
-			return Queue{}, err
+			return shown, err
 		}
-		shown := Queue{
-			Name: path.Base(url), MessagesVisible: depth.Visible, MessagesInFlight: depth.InFlight, IsDLQ: slices.Contains(s.DLQs, url),
-		}
-		shown.OldestAgeSeconds, err = s.oldestAge(ctx, shown)
+		shown.MessagesVisible, shown.MessagesInFlight = &depth.Visible, &depth.InFlight
+		shown.OldestAgeSeconds, err = s.oldestAge(ctx, url, depth)
 		return shown, err
 	})
 }
 
 // oldestAge is 0 for an empty queue, whatever CloudWatch last heard.
-func (s Sources) oldestAge(ctx context.Context, q Queue) (*int64, error) {
-	if q.MessagesVisible+q.MessagesInFlight == 0 {
+func (s Sources) oldestAge(ctx context.Context, url string, depth queue.Depth) (*int64, error) {
+	if depth.Visible+depth.InFlight == 0 {
 		return new(int64(0)), nil
 	}
 	if s.OldestAge == nil {
 		return nil, nil
 	}
-	age, known, err := s.OldestAge(ctx, q.Name)
+	age, known, err := s.OldestAge(ctx, url)
 	if err != nil || !known {
 		return nil, err
 	}
