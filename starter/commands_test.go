@@ -45,6 +45,7 @@ func TestEveryCommandIsMounted(t *testing.T) {
 		{"replay", "--factory=factory-a", "--from=x", "--to=y"},
 		{"schedules", "apply"},
 		{"status"},
+		{"token", "list", "--owner=user:a"},
 		{"factory", "explain"},
 	} {
 		_, err := parse(t, args...)

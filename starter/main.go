@@ -13,6 +13,7 @@ import (
 	"millrace/platform/logging"
 	"millrace/starter/schedules"
 	"millrace/starter/status"
+	"millrace/starter/tokens"
 )
 
 // commands are the starter's commands; each reads only the settings it needs.
@@ -24,6 +25,7 @@ type commands struct {
 	Replay    replayCommand     `cmd:"" help:"Build the processed objects, the history and the current state of a factory again from raw/."`
 	Schedules schedules.Command `cmd:"" help:"Manage the schedules."`
 	Status    status.Command    `cmd:"" help:"Show schedules, last runs, the queues' lag and the freshness of each factory."`
+	Token     tokens.Command    `cmd:"" help:"Make and look after access tokens."`
 	Factory   factoryCommand    `cmd:"" help:"Look into factories."`
 }
 

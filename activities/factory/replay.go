@@ -41,6 +41,10 @@ const (
 	// warmUp is how far before the range messages are read, so that the first
 	// state of the range has an infra_state as it had then.
 	warmUp = 10 * time.Minute
+	// replaySettle leaves messages to the consumer that it is likely to be at work
+	// on. Where it is behind by more, both write the same objects, and a message
+	// may get a history item from each; readers count messages, not items.
+	replaySettle = time.Minute
 	// maxPendingBuckets bounds the dirty buckets that wait to be marked.
 	maxPendingBuckets = 100
 )

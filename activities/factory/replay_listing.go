@@ -33,7 +33,7 @@ func comparePositions(a, b workflows.ReplayPosition) int {
 // thousand objects, of which only keys and times are held.
 func (r *replayRun) entries(ctx context.Context) ([]rawEntry, error) {
 	var all []rawEntry
-	before := r.chunk.StartedAt.Add(-settleTime)
+	before := r.chunk.StartedAt.Add(-replaySettle)
 	for _, source := range factory.SourceTypes {
 		prefix := factory.RawPrefix(r.chunk.Request.FactoryID, string(source), r.chunk.Day)
 		for o, err := range r.bucket.List(ctx, prefix, "") {

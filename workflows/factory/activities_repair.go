@@ -93,7 +93,7 @@ type ReplayPosition struct {
 type ReplayChunk struct {
 	Request ReplayRequest `json:"request"`
 	// StartedAt is when the replay started. What was received within the last
-	// 15 minutes before it may still be in the queue and is left alone.
+	// minute before it may still be in the queue and is left alone.
 	StartedAt time.Time      `json:"started_at"`
 	Day       time.Time      `json:"day"`
 	After     ReplayPosition `json:"after"`

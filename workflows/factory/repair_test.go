@@ -32,7 +32,9 @@ func repairEnvironment(t *testing.T, now time.Time) *testsuite.TestWorkflowEnvir
 	register(ReconcileFactoryActivity, func(context.Context, ReconcileFactoryRequest) (ReconcileCounts, error) {
 		return ReconcileCounts{}, errNotMocked
 	})
-	register(ReplayRawActivity, func(context.Context, ReplayChunk) (ReplayChunkResult, error) { return ReplayChunkResult{}, errNotMocked })
+	register(ReplayRawActivity, func(context.Context, ReplayChunk) (ReplayChunkResult, error) {
+		return ReplayChunkResult{}, errNotMocked
+	})
 	register(RestoreLatestStateActivity, func(context.Context, RestoreRequest) (RestoreResult, error) { return RestoreResult{}, errNotMocked })
 	return env
 }
