@@ -57,3 +57,15 @@ func Slug(reason string) string {
 	}
 	return slug
 }
+
+// Owns tells whether a key is one of the cloud alerts of this source: they end
+// in the name of its half.
+func (s SourceType) Owns(k Key) bool {
+	switch s {
+	case SourceFast:
+		return strings.HasSuffix(k.SK, "#"+partFast)
+	case SourceSlow:
+		return strings.HasSuffix(k.SK, "#"+partSlow)
+	}
+	return false
+}

@@ -3,6 +3,7 @@ package alert
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
 	"millrace/domain/exact"
 	"millrace/domain/factory"
@@ -85,4 +86,11 @@ func hash(parts ...string) string {
 		h.Write([]byte{0})
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// WhyToken is the reason without what follows a colon: one of a small, fixed
+// set.
+func (r Record) WhyToken() string {
+	token, _, _ := strings.Cut(r.Why, ":")
+	return token
 }
