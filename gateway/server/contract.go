@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"strings"
@@ -48,9 +49,7 @@ func describeFields(registry huma.Registry, schema *huma.Schema, t reflect.Type)
 		case field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct:
 			embedded := huma.SchemaFromType(registry, field.Type)
 			describeFields(registry, embedded, field.Type)
-			for property, described := range embedded.Properties {
-				schema.Properties[property] = described
-			}
+			maps.Copy(schema.Properties, embedded.Properties)
 			schema.Required = append(schema.Required, embedded.Required...)
 		case field.Type.Kind() == reflect.Pointer && !strings.Contains(options, "omitempty") && schema.Properties[name] != nil:
 			schema.Properties[name] = nullable(schema.Properties[name])

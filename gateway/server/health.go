@@ -2,23 +2,33 @@ package server
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
 // Check tells whether something that the server depends on answers.
 type Check func(context.Context) error
 
-// checkTimeout is what a dependency has to answer a check.
-const checkTimeout = 2 * time.Second
+const (
+	// checkTimeout is what a dependency has to answer a check.
+	checkTimeout = 2 * time.Second
+	// checkAge is how long the outcome of checks is good for: probes need no
+	// token, and must not cost more than this.
+	checkAge = time.Second
+)
 
 // health answers probes. A stopping server is alive but not ready, so that no
 // new requests are sent to it.
 type health struct {
 	checks   map[string]Check
-	stopping atomic.Bool
+	stopping context.Context //nolint:containedctx // the life of the server, not of a call
+	now      func() time.Time
+
+	lock      sync.Mutex
+	checkedAt time.Time
+	outcome   map[string]string
 }
 
 // Live says that the process answers.
@@ -63,25 +73,45 @@ func (h *health) routes(r *Router) {
 }
 
 func (h *health) ready(ctx context.Context) Ready {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	ready := Ready{Status: "ok", Dependencies: map[string]string{}}
-	var lock sync.Mutex
-	var wait sync.WaitGroup
-	for name, check := range h.checks {
-		wait.Go(func() {
-			err := check(ctx)
-			lock.Lock()
-			defer lock.Unlock()
-			ready.Dependencies[name] = "ok"
-			if err != nil {
-				ready.Status, ready.Dependencies[name] = "degraded", "unavailable"
-			}
-		})
+	ready := Ready{Status: "ok", Dependencies: h.check(ctx)}
+	for _, outcome := range ready.Dependencies {
+		if outcome != "ok" {
+			ready.Status = "degraded"
+		}
 	}
-	wait.Wait()
-	if h.stopping.Load() {
+	if h.stopping.Err() != nil {
 		ready.Status = "stopping"
 	}
 	return ready
+}
+
+// check asks all dependencies at once. Probes that come meanwhile wait for the
+// same outcome.
+func (h *health) check(ctx context.Context) map[string]string {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	if h.outcome != nil && h.now().Sub(h.checkedAt) < checkAge {
+		return maps.Clone(h.outcome)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
+	defer cancel()
+	var wait sync.WaitGroup
+	outcomes := make(chan [2]string, len(h.checks))
+	for name, check := range h.checks {
+		wait.Go(func() {
+			outcome := "ok"
+			if check(ctx) != nil {
+				outcome = "unavailable"
+			}
+			outcomes <- [2]string{name, outcome}
+		})
+	}
+	wait.Wait()
+	close(outcomes)
+	h.outcome = make(map[string]string, len(h.checks))
+	for o := range outcomes {
+		h.outcome[o[0]] = o[1]
+	}
+	h.checkedAt = h.now()
+	return maps.Clone(h.outcome)
 }

@@ -58,6 +58,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			state.id = rand.Text()
 		}
 		w.Header().Set("X-Request-Id", state.id)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
 		writer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, state))
 		s.metrics.inFlight.Inc()

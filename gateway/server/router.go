@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 
 	"millrace/domain/monitoring"
@@ -49,7 +50,8 @@ type Operation struct {
 	MaxBody int64
 	// Problems are the statuses it may answer besides those of every operation.
 	Problems []int
-	// Streaming lifts the timeout, for answers that go on.
+	// Streaming lifts the timeouts, for answers that go on: their context ends
+	// with the client, or when the server stops.
 	Streaming bool
 }
 
@@ -106,9 +108,11 @@ func (r *Router) describe(op Operation) huma.Operation {
 	if described.MaxBodyBytes == 0 {
 		described.MaxBodyBytes = defaultMaxBody
 	}
-	if !op.Streaming {
-		described.Middlewares = append(described.Middlewares, r.server.limitTime)
+	limit := r.server.limitTime
+	if op.Streaming {
+		limit = r.server.liftLimits
 	}
+	described.Middlewares = append(described.Middlewares, limit)
 	problems := []int{http.StatusBadRequest, http.StatusInternalServerError}
 	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
 		problems = append(problems, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
@@ -140,4 +144,14 @@ func (s *Server) limitTime(ctx huma.Context, next func(huma.Context)) {
 	limited, cancel := context.WithTimeout(ctx.Context(), s.timeout)
 	defer cancel()
 	next(huma.WithContext(ctx, limited))
+}
+
+// liftLimits lets an answer go on until its client leaves or the server stops.
+func (s *Server) liftLimits(ctx huma.Context, next func(huma.Context)) {
+	_, w := humachi.Unwrap(ctx)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a writer without deadlines has none to lift
+	streaming, cancel := context.WithCancel(ctx.Context())
+	defer cancel()
+	defer context.AfterFunc(s.stopping, cancel)()
+	next(huma.WithContext(ctx, streaming))
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Timeouts of connections. An answer may take as long as an operation and the
-// sending of its body; answers that go on lift the limit themselves.
+// sending of its body; for answers that go on the limit is lifted.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 30 * time.Second
@@ -35,7 +35,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return fmt.Errorf("serve HTTP: %w", err)
 	case <-ctx.Done():
 	}
-	s.health.stopping.Store(true)
+	s.stop()
 	grace, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	return errors.Join(httpServer.Shutdown(grace), s.Close(grace))

@@ -50,6 +50,8 @@ type Server struct {
 	exhausted exhausted
 	afterUse  *afterUse
 	health    *health
+	stopping  context.Context //nolint:containedctx // the life of the server, not of a call
+	stop      context.CancelFunc
 	api       huma.API
 	mux       *chi.Mux
 }
@@ -60,8 +62,10 @@ func New(cfg Config, routes ...Routes) (*Server, error) {
 	cfg = cfg.withDefaults()
 	s := &Server{
 		tokens: cfg.Tokens, limits: cfg.Limits, timeout: cfg.Timeout, now: cfg.Now, logger: cfg.Logger,
-		metrics: newMetrics(cfg.Registry), health: &health{checks: cfg.Checks}, mux: chi.NewMux(),
+		metrics: newMetrics(cfg.Registry), mux: chi.NewMux(),
 	}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.health = &health{checks: cfg.Checks, stopping: s.stopping, now: cfg.Now}
 	s.afterUse = &afterUse{store: cfg.Tokens, ring: cfg.Ring, now: cfg.Now, logger: cfg.Logger, metrics: s.metrics}
 	s.mux.Use(s.observe, cors(cfg.Origins))
 	s.mux.NotFound(func(w http.ResponseWriter, r *http.Request) {
@@ -128,4 +132,7 @@ func (s *Server) OpenAPI() *huma.OpenAPI { return s.api.OpenAPI() }
 
 // Close finishes what requests left behind, at most until ctx ends. The server
 // must have stopped taking requests.
-func (s *Server) Close(ctx context.Context) error { return s.afterUse.close(ctx) }
+func (s *Server) Close(ctx context.Context) error {
+	s.stop()
+	return s.afterUse.close(ctx)
+}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -153,8 +154,11 @@ func TestRequestIDsAreKeptWhereHarmless(t *testing.T) {
 
 func TestHealthAndReadiness(t *testing.T) {
 	var down atomic.Bool
-	s, err := server.New(server.Config{Tokens: noTokens{}, Checks: map[string]server.Check{
+	var checks atomic.Int64
+	at := &clock{}
+	s, err := server.New(server.Config{Tokens: noTokens{}, Now: at.Now, Checks: map[string]server.Check{
 		"dynamodb": func(context.Context) error {
+			checks.Add(1)
 			if down.Load() {
 				return errors.New("connection refused by 10.0.0.1")
 			}
@@ -164,7 +168,12 @@ func TestHealthAndReadiness(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, get(s, "/healthz").Code)
 	require.JSONEq(t, `{"status":"ok","dependencies":{"dynamodb":"ok"}}`, get(s, "/readyz").Body.String())
+	for range 10 {
+		get(s, "/readyz")
+	}
+	require.Equal(t, int64(1), checks.Load(), "probes need no token and must cost little")
 	down.Store(true)
+	at.Advance(time.Second)
 	ready := get(s, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, ready.Code)
 	require.JSONEq(t, `{"status":"degraded","dependencies":{"dynamodb":"unavailable"}}`, ready.Body.String())
@@ -259,6 +268,47 @@ func TestAStoppingServerFinishesWhatIsUnderWay(t *testing.T) {
 	}, 5*time.Second, time.Millisecond)
 	close(release)
 	require.Equal(t, http.StatusNoContent, <-answered)
+	require.NoError(t, <-served)
+}
+
+func TestStreamsEndWhenTheServerStops(t *testing.T) {
+	type streamOutput struct {
+		Body func(huma.Context)
+	}
+	started := make(chan struct{})
+	stream := func(r *server.Router) {
+		server.Handle(r, server.Operation{ID: "stream", Method: http.MethodGet, Path: "/stream", Public: true, Streaming: true},
+			func(ctx context.Context, _ *struct{}) (*streamOutput, error) {
+				return &streamOutput{Body: func(hc huma.Context) {
+					_, _ = io.WriteString(hc.BodyWriter(), "begun\n")
+					close(started)
+					<-ctx.Done()
+					_, _ = io.WriteString(hc.BodyWriter(), "ended\n")
+				}}, nil
+			})
+	}
+	s, err := server.New(server.Config{Tokens: noTokens{}, Timeout: time.Millisecond}, stream)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, listener) }()
+	body := make(chan string, 1)
+	go func() {
+		response, err := http.Get("http://" + listener.Addr().String() + "/stream") //nolint:noctx // ends with the server
+		if err != nil {
+			body <- err.Error()
+			return
+		}
+		all, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		body <- string(all)
+	}()
+	<-started
+	time.Sleep(20 * time.Millisecond) // longer than any other operation may take
+	stop()
+	require.Equal(t, "begun\nended\n", <-body)
 	require.NoError(t, <-served)
 }
 
