@@ -2,7 +2,6 @@ package alert
 
 import (
 	"fmt"
-	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -11,15 +10,12 @@ import (
 
 // describe shows the entity's state in the Temporal UI.
 func (w *riskAlert) describe(ctx workflow.Context) {
-	var text strings.Builder
-	fmt.Fprintf(&text, "### Alerts of %s\n\n| sent | suppressed | failed | ambiguous | recovered | open |\n|---|---|---|---|---|---|\n|", w.scope)
-	for _, outcome := range []alert.Outcome{alert.Sent, alert.Suppressed, alert.Failed, alert.Ambiguous, alert.Recovered} {
-		fmt.Fprintf(&text, " %d |", w.state.Totals[string(outcome)])
-	}
-	fmt.Fprintf(&text, " %d |\n", len(w.state.Open))
+	total := func(outcome alert.Outcome) int64 { return w.state.Totals[string(outcome)] }
+	text := fmt.Sprintf("### Alerts of %s\n\n| sent | suppressed | failed | ambiguous | recovered | open |\n|---|---|---|---|---|---|\n| %d | %d | %d | %d | %d | %d |\n",
+		w.scope, total(alert.Sent), total(alert.Suppressed), total(alert.Failed), total(alert.Ambiguous), total(alert.Recovered), len(w.state.Open))
 	if n := len(w.state.Recent); n > 0 {
 		last := w.state.Recent[n-1]
-		fmt.Fprintf(&text, "\nLast: `%s` %s (%s)\n", last.AlertSK, last.Outcome, last.Why)
+		text += fmt.Sprintf("\nLast: `%s` %s (%s)\n", last.AlertSK, last.Outcome, last.Why)
 	}
-	workflow.SetCurrentDetails(ctx, text.String())
+	workflow.SetCurrentDetails(ctx, text)
 }
