@@ -151,7 +151,7 @@ func TestDurablePartsKeepTheirDataWhenKilled(t *testing.T) {
 	queue := env.makeQueue(t, "kept")
 	_, err = env.sqs().SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: aws.String("m")})
 	require.NoError(t, err)
-	time.Sleep(time.Second) // more than the queues' pause between two snapshots
+	time.Sleep(2 * time.Second) // more than the queues' pause between two snapshots
 
 	for _, part := range []string{"dynamodb", "s3", "sqs", "temporal"} {
 		require.Equal(t, "up", env.mustControl(t, "/kill/"+part, "")[part])

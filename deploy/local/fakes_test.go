@@ -88,8 +88,7 @@ func fakeStarter() error {
 			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}, {AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
 		},
 	})
-	var exists *types.ResourceInUseException
-	if errors.As(err, &exists) {
+	if _, exists := errors.AsType[*types.ResourceInUseException](err); exists {
 		return nil
 	}
 	return err

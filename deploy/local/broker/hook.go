@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 
 	mqtt "github.com/mochi-mqtt/server/v2"
@@ -124,7 +123,7 @@ func (h *hook) identity(cl *mqtt.Client) string {
 }
 
 func (h *hook) refuse(cl *mqtt.Client, err error) {
-	h.cfg.Log.Warn("refused", "client", cl.ID, "remote", cl.Net.Remote, slog.Any("error", err))
+	h.cfg.Log.Warn("refused", "client", cl.ID, "remote", cl.Net.Remote, "error", err)
 	if h.cfg.Refused != nil {
 		h.cfg.Refused(err)
 	}

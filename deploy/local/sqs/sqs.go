@@ -25,8 +25,9 @@ const (
 	DataDirEnv = "KUMO_DATA_DIR"
 	flushEnv   = "KUMO_PERSIST_FLUSH_INTERVAL_MS"
 
-	// FlushEvery is how often kumo writes its state when it changed.
-	FlushEvery = 250 * time.Millisecond
+	// FlushEvery is how often kumo writes its whole state when it changed: what a kill may lose,
+	// against the cost of a long backlog written each time.
+	FlushEvery = 500 * time.Millisecond
 	// HealthPath answers 200 when kumo is up.
 	HealthPath = "/health"
 	// Account is the account id in the queue URLs that kumo makes.

@@ -87,7 +87,7 @@ func TestEnvOfADirectory(t *testing.T) {
 	dir := t.TempDir()
 	env, err := Config{Dir: dir}.Env()
 	require.NoError(t, err)
-	require.Equal(t, []string{DataDirEnv + "=" + dir, "KUMO_PERSIST_FLUSH_INTERVAL_MS=250"}, env)
+	require.Equal(t, []string{DataDirEnv + "=" + dir, "KUMO_PERSIST_FLUSH_INTERVAL_MS=500"}, env)
 	env, err = Config{}.Env()
 	require.NoError(t, err)
 	require.Empty(t, env)

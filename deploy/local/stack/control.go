@@ -128,7 +128,7 @@ func (s *Stack) changeBridge(w http.ResponseWriter, r *http.Request) {
 		loopback.Fail(w, http.StatusBadGateway, err)
 		return
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }() // read only
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(response.StatusCode)
 	// The client hung up when this fails: there is nobody to tell.

@@ -35,7 +35,7 @@ func (s *Stack) variables() []Var {
 	worker := s.authority.Files(workerIdentity)
 	http := func(port int) string { return "http://" + addr(port) }
 	queue := func(name string) string { return sqs.QueueURL(addr(s.Ports.SQS), name) }
-	return []Var{
+	vars := []Var{
 		{"AWS_ENDPOINT_URL", http(s.Ports.SQS)},
 		{"AWS_ENDPOINT_URL_DYNAMODB", http(s.Ports.DynamoDB)},
 		{"AWS_ENDPOINT_URL_S3", http(s.Ports.S3)},
@@ -59,7 +59,12 @@ func (s *Stack) variables() []Var {
 		{"MILLRACE_LOCAL_DIR", s.Dir},
 		{"MILLRACE_LOCAL_CONTROL", http(s.Ports.Control)},
 		{"MILLRACE_LOCAL_IOT_ADMIN", http(s.Ports.IoTAdmin)},
+		{"MILLRACE_TOKEN_KEYS_FILE", s.tokenKeys()},
 	}
+	if s.readyToken != "" {
+		vars = append(vars, Var{"MILLRACE_TOKEN", s.readyToken})
+	}
+	return vars
 }
 
 // foreign are variables of the person's own AWS and Temporal accounts, which must not reach the

@@ -112,10 +112,14 @@ func (s *Stack) command(ctx context.Context, command []string) (int, error) {
 	if !shared {
 		target = -target
 	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
+	done := make(chan struct{})
+	var err error
+	go func() {
+		defer close(done)
+		err = cmd.Wait()
+	}()
 	select {
-	case err := <-done:
+	case <-done:
 		return exitCode(cmd, err)
 	case failure := <-s.supervisor.Failed():
 		end(target, done)
@@ -130,7 +134,7 @@ func (s *Stack) command(ctx context.Context, command []string) (int, error) {
 const commandGrace = 10 * time.Second
 
 // end asks a process, or with a negative id its group, to end and kills what is left.
-func end(target int, done <-chan error) {
+func end(target int, done <-chan struct{}) {
 	// It has ended already when this fails.
 	_ = syscall.Kill(target, syscall.SIGTERM)
 	select {

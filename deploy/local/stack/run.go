@@ -152,6 +152,13 @@ func (s *Stack) startPrograms(ctx context.Context) error {
 			return err
 		}
 	}
+	var err error
+	if s.readyToken, err = s.token(ctx); err != nil {
+		return err
+	}
+	if err := s.writeEnv(s.path("env")); err != nil {
+		return err
+	}
 	if err := s.startAll(ctx, s.programs()); err != nil {
 		return err
 	}

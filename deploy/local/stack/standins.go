@@ -73,7 +73,7 @@ func temporalProbe(target string) supervise.Probe {
 		if err != nil {
 			return fmt.Errorf("probe Temporal: %w", err)
 		}
-		defer conn.Close()
+		defer func() { _ = conn.Close() }() // nothing is in work on it
 		answer, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: temporalService})
 		if err != nil {
 			return fmt.Errorf("probe Temporal: %w", err)

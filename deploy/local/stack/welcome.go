@@ -16,6 +16,9 @@ func (s *Stack) welcome(standInsOnly bool, took time.Duration) {
 		row("gateway", "http://"+addr(s.Ports.Gateway)+gatewayFactories)
 		row("worker metrics", "http://"+addr(s.Ports.Worker)+"/metrics")
 	}
+	if s.readyToken != "" {
+		row("token, all scopes", s.readyToken+" (of "+tokenOwner+")")
+	}
 	row("Temporal web UI", "http://"+addr(s.Ports.TemporalUI))
 	row("Temporal", addr(s.Ports.Temporal))
 	row("DynamoDB", "http://"+addr(s.Ports.DynamoDB))
@@ -39,7 +42,7 @@ func (s *Stack) tries(standInsOnly bool) []string {
 		return []string{source, "aws dynamodb list-tables", "temporal operator namespace list"}
 	}
 	return []string{
-		"curl -s http://" + addr(s.Ports.Gateway) + gatewayFactories,
+		source + ` && curl -s -H "Authorization: Bearer $MILLRACE_TOKEN" http://` + addr(s.Ports.Gateway) + gatewayFactories,
 		source + " && " + s.bin(binStarter) + " status",
 		source + " && aws s3 ls --recursive s3://" + dataBucket + "/raw/ | tail",
 	}

@@ -55,7 +55,7 @@ func copyFile(from, to string) (err error) {
 	if err != nil {
 		return fmt.Errorf("keep log: %w", err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }() // read only
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("keep log: %w", err)
@@ -73,7 +73,7 @@ func Tail(name string) string {
 	if err != nil {
 		return "  (no log: " + err.Error() + ")"
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // read only
 	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
 		if _, err := f.Seek(-tailBytes, io.SeekEnd); err != nil {
 			return "  (log unreadable: " + err.Error() + ")"

@@ -186,7 +186,9 @@ func (s *Supervisor) command(part Part) (*exec.Cmd, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	fmt.Fprintf(log, "--- %s started at %s\n", part.Name, time.Now().UTC().Format(time.RFC3339))
+	if _, err := fmt.Fprintf(log, "--- %s started at %s\n", part.Name, time.Now().UTC().Format(time.RFC3339)); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("write log: %w", err), log.Close())
+	}
 	cmd := exec.Command(part.Command[0], part.Command[1:]...)
 	cmd.Env, cmd.Dir = part.Env, part.Dir
 	cmd.Stdout, cmd.Stderr = log, log

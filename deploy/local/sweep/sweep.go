@@ -168,8 +168,7 @@ func (t table) delete(ctx context.Context, tables Tables, key map[string]types.A
 		TableName: &t.name, Key: key, ConditionExpression: aws.String(expired),
 		ExpressionAttributeNames: map[string]string{"#ttl": t.ttl}, ExpressionAttributeValues: bounds(now),
 	})
-	var changed *types.ConditionalCheckFailedException
-	if errors.As(err, &changed) {
+	if _, changed := errors.AsType[*types.ConditionalCheckFailedException](err); changed {
 		return false, nil
 	}
 	if err != nil {

@@ -69,7 +69,7 @@ func verify(name, integrity string) error {
 	if err != nil {
 		return fmt.Errorf("verify package: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // read only
 	hash := sha512.New()
 	if _, err := io.Copy(hash, f); err != nil {
 		return fmt.Errorf("verify package: %w", err)
@@ -87,7 +87,7 @@ func extract(archive, entry, out string) (err error) {
 	if err != nil {
 		return fmt.Errorf("open package: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // read only
 	zipped, err := gzip.NewReader(f)
 	if err != nil {
 		return fmt.Errorf("unpack: %w", err)

@@ -52,7 +52,7 @@ func (i Installer) step(ctx context.Context, name string, install func(context.C
 	if err != nil {
 		return fmt.Errorf("create a temporary directory: %w", err)
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }() // what is left has a name that nothing looks for
 	began := time.Now()
 	stop := i.keepSaying(name, began)
 	made, err := install(ctx, tmp)

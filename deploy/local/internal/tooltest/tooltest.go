@@ -58,7 +58,7 @@ func FreeAddr(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer listener.Close()
+	require.NoError(t, listener.Close())
 	return listener.Addr().String()
 }
 
