@@ -104,7 +104,7 @@ func (s Sources) runStatus(ctx context.Context, run *client.ScheduleWorkflowExec
 	if run == nil {
 		return "", nil
 	}
-	description, err := s.Temporal.DescribeWorkflowExecution(ctx, run.WorkflowID, run.FirstExecutionRunID)
+	description, err := s.Temporal.DescribeWorkflow(ctx, run.WorkflowID, run.FirstExecutionRunID)
 	var gone *serviceerror.NotFound
 	switch {
 	case errors.As(err, &gone):
@@ -112,7 +112,7 @@ func (s Sources) runStatus(ctx context.Context, run *client.ScheduleWorkflowExec
 	case err != nil:
 		return "", err
 	}
-	return description.GetWorkflowExecutionInfo().GetStatus().String(), nil
+	return description.Status.String(), nil
 }
 
 // maxConsumers bounds the search for consumers.
@@ -137,7 +137,7 @@ func (s Sources) workflows(ctx context.Context) ([]Workflow, error) {
 }
 
 func (s Sources) workflow(ctx context.Context, id string) (Workflow, error) {
-	description, err := s.Temporal.DescribeWorkflowExecution(ctx, id, "")
+	description, err := s.Temporal.DescribeWorkflow(ctx, id, "")
 	var missing *serviceerror.NotFound
 	switch {
 	case errors.As(err, &missing):
@@ -145,12 +145,12 @@ func (s Sources) workflow(ctx context.Context, id string) (Workflow, error) {
 	case err != nil:
 		return Workflow{ID: id, State: StateUnknown}, err
 	}
-	info := description.GetWorkflowExecutionInfo()
+	info := description.RawResponse.GetWorkflowExecutionInfo()
 	workflow := Workflow{ID: id, State: StateActive, StartedAt: instant(info.GetStartTime())}
 	if info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		workflow.State = info.GetStatus().String()
 	}
-	for _, pending := range description.GetPendingActivities() {
+	for _, pending := range description.RawResponse.GetPendingActivities() {
 		workflow.Activity, workflow.Attempt = pending.GetActivityType().GetName(), pending.GetAttempt()
 		workflow.LastHeartbeatAt = instant(pending.GetLastHeartbeatTime())
 		workflow.LastFailure = pending.GetLastFailure().GetMessage()

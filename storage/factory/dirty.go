@@ -54,8 +54,7 @@ func (s Store) ClearDirty(ctx context.Context, mark Dirty) (bool, error) {
 	condition := s.Table.Revision(mark.Rev)
 	key := table.Key{Partition: factory.DirtyGraphPK, Sort: factory.DirtyGraphSK(mark.Start, mark.FactoryID)}
 	err := s.Table.Delete(ctx, key, &condition)
-	var marked *table.ConflictError
-	if errors.As(err, &marked) {
+	if _, marked := errors.AsType[*table.ConflictError](err); marked {
 		return false, nil
 	}
 	return err == nil, err
