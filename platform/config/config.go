@@ -63,7 +63,7 @@ type Queues struct {
 
 // Factories lists the factories that are watched.
 type Factories struct {
-	FactoryIDs []string `help:"Factories that are refreshed, aggregated and listed." default:"factory-a,factory-b,factory-c" env:"MILLRACE_FACTORY_IDS"`
+	FactoryIDs []string `name:"factory-ids" help:"Factories that are refreshed, aggregated and listed." default:"factory-a,factory-b,factory-c" env:"MILLRACE_FACTORY_IDS"`
 }
 
 // Validate refuses ids that can't name a factory, all of them in one error.

@@ -59,10 +59,9 @@ func (s *Stack) variables() []Var {
 		{"MILLRACE_LOCAL_DIR", s.Dir},
 		{"MILLRACE_LOCAL_CONTROL", http(s.Ports.Control)},
 		{"MILLRACE_LOCAL_IOT_ADMIN", http(s.Ports.IoTAdmin)},
-		{"MILLRACE_TOKEN_KEYS_FILE", s.tokenKeys()},
 	}
 	if s.readyToken != "" {
-		vars = append(vars, Var{"MILLRACE_TOKEN", s.readyToken})
+		vars = append(vars, Var{"MILLRACE_TOKEN_KEYS_FILE", s.tokenKeys()}, Var{"MILLRACE_TOKEN", s.readyToken})
 	}
 	return vars
 }

@@ -51,6 +51,7 @@ type Stack struct {
 	certMu     sync.Mutex // guards making certificates
 	authority  *pki.Authority
 	supervisor *supervise.Supervisor
+	readyToken string // opens the gateway to the person; empty before it is made
 }
 
 // open makes the directory and the certificates, and the supervisor that will run the parts.

@@ -43,7 +43,7 @@ func (s *Stack) token(ctx context.Context) (string, error) {
 // ask runs the starter and returns what it prints.
 func (s *Stack) ask(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, s.bin(binStarter), args...)
-	cmd.Env = s.environ()
+	cmd.Env = s.environ("MILLRACE_TOKEN_KEYS_FILE=" + s.tokenKeys())
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
