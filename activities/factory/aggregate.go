@@ -102,7 +102,7 @@ func (a Aggregator) aggregate(ctx context.Context, t target, beat func()) (workf
 const dirtySettles = time.Minute
 
 func (a Aggregator) clear(ctx context.Context, mark *storage.Dirty) error {
-	if mark == nil || a.Now().Sub(mark.MarkedAt) < dirtySettles {
+	if mark == nil || a.Now().Sub(mark.MarkedAt) < dirtySettles || !a.rowsComplete(mark.Start) {
 		return nil
 	}
 	cleared, err := a.Store.ClearDirty(ctx, *mark)
@@ -110,4 +110,12 @@ func (a Aggregator) clear(ctx context.Context, mark *storage.Dirty) error {
 		a.Logger.Info("bucket marked again while it was computed", "factory", mark.FactoryID, "bucket", mark.Start)
 	}
 	return err
+}
+
+// rowsComplete tells whether all history rows of a bucket are written. Before
+// that its mark must stay: a later run could count more rows, yet without the
+// late messages.
+func (a Aggregator) rowsComplete(start time.Time) bool {
+	_, last := factory.HistoryRange(start)
+	return last < factory.HistorySK(factory.MillisOf(a.Now()))
 }

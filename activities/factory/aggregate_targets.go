@@ -83,14 +83,12 @@ func (a Aggregator) addUnfinished(ctx context.Context, set targetSet, factories 
 }
 
 // addDirty adds marked buckets, the newest ones where there are too many, and
-// returns how many are left. A bucket whose rows may still be coming waits, so
-// that a later run can't count more rows without the late messages.
+// returns how many are left. A bucket whose rows may still be coming waits.
 func (a Aggregator) addDirty(set targetSet, factories []string, marks []storage.Dirty) (left int) {
-	now, added := factory.HistorySK(factory.MillisOf(a.Now())), 0
+	added := 0
 	for _, mark := range marks {
-		_, complete := factory.HistoryRange(mark.Start)
 		switch {
-		case !slices.Contains(factories, mark.FactoryID) || complete >= now:
+		case !slices.Contains(factories, mark.FactoryID) || !a.rowsComplete(mark.Start):
 		case added >= maxDirty:
 			left++
 		default:

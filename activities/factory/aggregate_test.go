@@ -205,6 +205,21 @@ func TestAMarkOutlivesWhatItMayNotCover(t *testing.T) {
 			require.Equal(t, 1, w.dirty())
 		}
 	})
+	t.Run("its rows are still coming when it is computed by hand", func(t *testing.T) {
+		w := newWorld(t)
+		w.live(monthEnd, monthEnd.Add(2*time.Minute))
+		w.take(climateAt(monthEnd.Add(15 * time.Second)))
+		w.now = monthEnd.Add(factory.BucketLength + time.Second)
+		_, err := runAggregate(w.aggregator(), workflows.AggregateRequest{Buckets: []time.Time{monthEnd}})
+		require.NoError(t, err)
+		require.Equal(t, 1, w.dirty())
+		w.take(climateAt(monthEnd.Add(4 * time.Minute)))
+		w.take(clusterAt(monthEnd.Add(4 * time.Minute)))
+		bucket := w.aggregate(monthEnd).Processed[0]
+		require.Equal(t, workflows.FromProcessed, bucket.Source)
+		require.EqualValues(t, 18+1+2, bucket.SourceCount)
+		require.Zero(t, w.dirty())
+	})
 	t.Run("its object may not be written yet", func(t *testing.T) {
 		w := newWorld(t)
 		w.now = monthEnd.Add(10 * time.Minute)
