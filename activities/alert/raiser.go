@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -35,8 +36,10 @@ const (
 // signal for all of them, and none for a normal snapshot.
 type Raiser struct {
 	Temporal Signaller
-	Now      func() time.Time
-	Metrics  *Metrics
+	// TaskQueue is where entities run; empty is the queue of alerts.
+	TaskQueue string
+	Now       func() time.Time
+	Metrics   *Metrics
 
 	mu     sync.Mutex
 	scopes map[string]*signalled
@@ -76,7 +79,7 @@ func (r *Raiser) Signal(ctx context.Context, scope string, d alert.Decision) err
 		raise.Alerts = append(raise.Alerts, a.Trimmed())
 	}
 	options := client.StartWorkflowOptions{
-		ID: names.RiskAlertID(scope), TaskQueue: names.QueueAlerts, StaticSummary: "Alerts of " + scope,
+		ID: names.RiskAlertID(scope), TaskQueue: cmp.Or(r.TaskQueue, names.QueueAlerts), StaticSummary: "Alerts of " + scope,
 	}
 	input := workflows.Input{Request: workflows.Request{Scope: scope}}
 	_, err := r.Temporal.SignalWithStartWorkflow(ctx, options.ID, workflows.RaiseSignal, raise, options, names.RiskAlert, input)
