@@ -38,7 +38,7 @@ func (e environment) sqs() *sqs.Client {
 	return sqs.New(sqs.Options{BaseEndpoint: aws.String(e["AWS_ENDPOINT_URL_SQS"]), Region: e["AWS_REGION"], Credentials: e.credentials()})
 }
 
-func (e environment) makeBucket(t *testing.T, name string) {
+func (e environment) makeBucket(t testing.TB, name string) {
 	t.Helper()
 	_, err := e.s3().CreateBucket(t.Context(), &s3.CreateBucketInput{
 		Bucket: &name, CreateBucketConfiguration: &s3types.CreateBucketConfiguration{LocationConstraint: s3types.BucketLocationConstraint(e["AWS_REGION"])},
@@ -46,14 +46,14 @@ func (e environment) makeBucket(t *testing.T, name string) {
 	require.NoError(t, err)
 }
 
-func (e environment) makeQueue(t *testing.T, name string) string {
+func (e environment) makeQueue(t testing.TB, name string) string {
 	t.Helper()
 	out, err := e.sqs().CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
 	require.NoError(t, err)
 	return aws.ToString(out.QueueUrl)
 }
 
-func (e environment) makeTable(t *testing.T, name string) {
+func (e environment) makeTable(t testing.TB, name string) {
 	t.Helper()
 	_, err := e.dynamodb().CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: &name, BillingMode: ddbtypes.BillingModePayPerRequest,
@@ -63,7 +63,7 @@ func (e environment) makeTable(t *testing.T, name string) {
 	require.NoError(t, err)
 }
 
-func (e environment) objects(t *testing.T, bucket string) map[string]string {
+func (e environment) objects(t testing.TB, bucket string) map[string]string {
 	t.Helper()
 	listed, err := e.s3().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &bucket})
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func (e environment) objects(t *testing.T, bucket string) map[string]string {
 }
 
 // receive takes one message off a queue.
-func (e environment) receive(t *testing.T, url string) string {
+func (e environment) receive(t testing.TB, url string) string {
 	t.Helper()
 	out, err := e.sqs().ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, WaitTimeSeconds: 5, MaxNumberOfMessages: 1})
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func (e environment) receive(t *testing.T, url string) string {
 }
 
 // control asks the control interface and returns its answer.
-func (e environment) control(t *testing.T, path, body string) (int, map[string]string) {
+func (e environment) control(t testing.TB, path, body string) (int, map[string]string) {
 	t.Helper()
 	response, err := http.Post(e["MILLRACE_LOCAL_CONTROL"]+path, "application/json", bytes.NewBufferString(body))
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func (e environment) control(t *testing.T, path, body string) (int, map[string]s
 	return response.StatusCode, answer
 }
 
-func (e environment) mustControl(t *testing.T, path, body string) map[string]string {
+func (e environment) mustControl(t testing.TB, path, body string) map[string]string {
 	t.Helper()
 	status, answer := e.control(t, path, body)
 	require.Equal(t, http.StatusOK, status, answer)
@@ -113,7 +113,7 @@ func (e environment) certificates(id string) pki.Files {
 	return pki.Files{Cert: filepath.Join(dir, id+".crt"), Key: filepath.Join(dir, id+".key"), CA: filepath.Join(dir, "ca.crt")}
 }
 
-func (e environment) connect(t *testing.T, files pki.Files, clientID string) paho.Client {
+func (e environment) connect(t testing.TB, files pki.Files, clientID string) paho.Client {
 	t.Helper()
 	tls, err := pki.ClientTLS(files)
 	require.NoError(t, err)
@@ -127,7 +127,7 @@ func (e environment) connect(t *testing.T, files pki.Files, clientID string) pah
 }
 
 // publish sends one message on a new connection and reports whether it was acknowledged.
-func (e environment) publish(t *testing.T, factory string, files pki.Files, body string) error {
+func (e environment) publish(t testing.TB, factory string, files pki.Files, body string) error {
 	t.Helper()
 	client := e.connect(t, files, "edge-"+factory)
 	defer client.Disconnect(0)

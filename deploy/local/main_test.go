@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 
 // session is one run of the program.
 type session struct {
-	t      *testing.T
+	t      testing.TB
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	done   chan struct{}
@@ -53,7 +53,7 @@ type session struct {
 	output bytes.Buffer
 }
 
-func local(t *testing.T, args ...string) *session {
+func local(t testing.TB, args ...string) *session {
 	t.Helper()
 	tooltest.Tools(t)
 	self, err := os.Executable()
@@ -127,7 +127,7 @@ func (s *session) wait() int {
 type environment map[string]string
 
 // onStack starts exec around a command that reports its environment and then waits.
-func onStack(t *testing.T, flags ...string) (*session, environment) {
+func onStack(t testing.TB, flags ...string) (*session, environment) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "env")
 	script := fmt.Sprintf("env > %s.new && mv %[1]s.new %[1]s && cat > /dev/null", report)
@@ -141,7 +141,7 @@ func onStack(t *testing.T, flags ...string) (*session, environment) {
 
 var exported = regexp.MustCompile(`(?m)^(?:export )?([A-Z0-9_]+)='?(.*?)'?$`)
 
-func readEnv(t *testing.T, file string) environment {
+func readEnv(t testing.TB, file string) environment {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -39,6 +39,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 	}
 	reg.MustRegister(m.failed, m.seconds)
+	for _, rule := range []string{RuleRaw, RuleTelemetry, RuleJobResults} {
+		m.failed.WithLabelValues(rule) // shown as 0 from the start
+	}
 	return m
 }
 

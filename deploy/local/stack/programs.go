@@ -19,7 +19,7 @@ const (
 
 // Pages of the gateway that people and probes ask for.
 const (
-	gatewayReady     = "/readyz"
+	gatewayHealth    = "/healthz"
 	gatewayFactories = "/v1/factories"
 )
 
@@ -53,7 +53,7 @@ func (s *Stack) programs() []supervise.Part {
 		{
 			Name: binGateway, Stage: stagePrograms, Command: []string{s.bin(binGateway)},
 			Env:   s.environ("MILLRACE_GATEWAY_ADDRESS=" + gateway),
-			Ready: supervise.HTTPProbe("http://" + gateway + gatewayReady), Grace: 10 * time.Second,
+			Ready: supervise.HTTPProbe("http://" + gateway + gatewayHealth), Grace: 10 * time.Second,
 		},
 	}
 }

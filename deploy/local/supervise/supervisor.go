@@ -32,7 +32,7 @@ type Policy struct {
 var DefaultPolicy = Policy{
 	Backoff: 200 * time.Millisecond, MaxBackoff: 5 * time.Second,
 	Settled: 10 * time.Second, QuickDeaths: 6,
-	ProbeEvery: 5 * time.Second, Failures: 12,
+	ProbeEvery: 10 * time.Second, Failures: 6,
 }
 
 // Supervisor runs parts.
