@@ -180,9 +180,9 @@ func TestUpStartsWhatDoesNotRunYet(t *testing.T) {
 		"telemetry-ingest/0": {names.TelemetryIngest, names.QueueTelemetry}, "telemetry-ingest/1": {names.TelemetryIngest, names.QueueTelemetry},
 		"rule-error-drain/0": {names.RuleErrorDrain, names.QueueTelemetry}, "raw-reconcile/up": {names.RawReconcile, names.QueueScheduled},
 	} {
-		described, err := c.DescribeWorkflowExecution(t.Context(), id, "")
+		described, err := c.DescribeWorkflow(t.Context(), id, "")
 		require.NoError(t, err)
-		info := described.GetWorkflowExecutionInfo()
+		info := described.RawResponse.GetWorkflowExecutionInfo()
 		require.Equal(t, want, [2]string{info.GetType().GetName(), info.GetTaskQueue()}, id)
 	}
 }

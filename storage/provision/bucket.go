@@ -78,8 +78,7 @@ func (p bucketParts) create(ctx context.Context) error {
 		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(p.bucket.Region)}
 	}
 	_, err := p.client.CreateBucket(ctx, in)
-	var own *types.BucketAlreadyOwnedByYou
-	if errors.As(err, &own) {
+	if _, ours := errors.AsType[*types.BucketAlreadyOwnedByYou](err); ours {
 		return nil
 	}
 	return err

@@ -102,8 +102,7 @@ var unsupportedCodes = map[string]bool{
 func isUnsupported(err error) bool { return unsupportedCodes[codeOf(err)] }
 
 func codeOf(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return api.ErrorCode()
 	}
 	return ""

@@ -59,8 +59,7 @@ func (p tableParts) settle(ctx context.Context, create bool) ([]Finding, error) 
 
 func (p tableParts) read(ctx context.Context) (string, bool, error) {
 	out, err := p.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &p.table.Name})
-	var notFound *types.ResourceNotFoundException
-	if errors.As(err, &notFound) {
+	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
 		return "", false, nil
 	}
 	if err != nil {
