@@ -54,20 +54,20 @@ func (r Rekeyer) RekeyBatch(ctx context.Context, in workflows.RekeyBatch) (workf
 		if err != nil {
 			return progress, failure(fmt.Errorf("read tokens under key %s: %w", in.KeyID, err))
 		}
-		if err := r.sealAll(ctx, tokens, &progress); err != nil {
-			activity.RecordHeartbeat(ctx, rekeyProgress{Page: page, Result: progress}) // what the page did so far counts
+		beat := func() { activity.RecordHeartbeat(ctx, rekeyProgress{Page: page, Result: progress}) }
+		if err := r.sealAll(ctx, tokens, &progress, beat); err != nil {
 			return progress, failure(err)
 		}
 		progress.Cursor = next
 		if next == "" {
 			break
 		}
-		activity.RecordHeartbeat(ctx, rekeyProgress{Page: page + 1, Result: progress})
 	}
 	return progress, nil
 }
 
-// rekeyProgress is the heartbeat: what the pages so far did.
+// rekeyProgress is the heartbeat: the page under way and what was done so far. A
+// page that is begun again finds only what is left of it.
 type rekeyProgress struct {
 	Page   int                        `json:"page"`
 	Result workflows.RekeyBatchResult `json:"result"`
@@ -98,7 +98,7 @@ func (r Rekeyer) check(in workflows.RekeyBatch) error {
 
 // sealAll seals tokens again until one fails. Those under way then are not
 // broken off: whether they were written would be unknown, and the counts wrong.
-func (r Rekeyer) sealAll(ctx context.Context, tokens []monitoring.Token, progress *workflows.RekeyBatchResult) error {
+func (r Rekeyer) sealAll(ctx context.Context, tokens []monitoring.Token, progress *workflows.RekeyBatchResult, beat func()) error {
 	var group errgroup.Group
 	group.SetLimit(rekeyConcurrency)
 	var lock sync.Mutex
@@ -112,6 +112,7 @@ func (r Rekeyer) sealAll(ctx context.Context, tokens []monitoring.Token, progres
 			lock.Lock()
 			defer lock.Unlock()
 			err = count(token, err, progress)
+			beat()
 			failed.CompareAndSwap(false, err != nil)
 			return err
 		})

@@ -91,8 +91,8 @@ func TestRekeyGoesOnAfterItsWorkerIsReplaced(t *testing.T) {
 	require.True(t, report.Done)
 	require.True(t, report.Clean)
 	require.Equal(t, 2, report.Passes)
-	// What the first worker did in its last page may be missing in the counts.
-	require.GreaterOrEqual(t, report.Counts.Sealed, int64(130))
+	// What the first worker did since its last heartbeat is missing in the counts.
+	require.GreaterOrEqual(t, report.Counts.Sealed, int64(30))
 	require.LessOrEqual(t, report.Counts.Sealed, int64(150))
 	requireAllUnder(t, s, after, 150)
 	replay(t, c, run)

@@ -357,3 +357,15 @@ func TestTokensUnderAKey(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 }
+
+func TestTokensThatTheIndexStillListsUnderAnOlderKeyAreLeftOut(t *testing.T) {
+	store := newStore(t)
+	token, _ := create(t, store, newRing(t, "k2"), "user:kim")
+	// The index lags: it shows the item as it was under k1.
+	require.NoError(t, store.Table.Update(t.Context(), table.Change{
+		Key: table.Key{Partition: "OWNER#user:kim", Sort: "TOKEN#" + token.ID}, Set: map[string]any{"GSI1PK": "RECOVERY#k1"},
+	}, nil))
+	tokens, _, err := store.TokensUnderKey(t.Context(), "k1", "", 10)
+	require.NoError(t, err)
+	require.Empty(t, tokens)
+}

@@ -30,7 +30,7 @@ type RekeyBatchResult struct {
 }
 
 // RekeyCounts counts tokens. What a worker did between its last heartbeat and a
-// kill, at most a page of 100 tokens, is done but not counted.
+// kill is done but not counted.
 type RekeyCounts struct {
 	// Seen had a saved copy under the old key when they were read.
 	Seen int64 `json:"seen"`

@@ -30,10 +30,10 @@ const (
 )
 
 // rekeyOptions: a stretch of a thousand conditional transactions takes ten
-// seconds or so, a throttled table ten times that. A heartbeat follows every page.
+// seconds or so, a throttled table ten times that. A heartbeat follows every token.
 var rekeyOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 10 * time.Minute,
-	HeartbeatTimeout:    30 * time.Second,
+	HeartbeatTimeout:    15 * time.Second,
 	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute},
 }
 
