@@ -1,6 +1,7 @@
 package factory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ type Reconciler struct {
 	// Nil where there is no CloudWatch.
 	OldestAge func(context.Context) (age time.Duration, known bool, err error)
 	Now       func() time.Time
+	// Pause is the time between two looks at a queue that is not empty; 3 s where 0.
+	Pause time.Duration
 	// At, where set, is called after every step; an error ends the work there.
 	At     func(Step) error
 	Logger *slog.Logger
@@ -55,7 +58,8 @@ func (r Reconciler) PlanReconcile(ctx context.Context, req workflows.ReconcileRe
 	if err != nil {
 		return plan, err
 	}
-	plan.Before, plan.Skipped = now.Add(-age-settleTime), skipped
+	settle := cmp.Or(time.Duration(req.SettleSeconds)*time.Second, settleTime)
+	plan.Before, plan.Skipped = now.Add(-age-settle), skipped
 	if skipped != "" {
 		r.Logger.Warn("reconciliation skipped", "reason", skipped)
 		return plan, nil
@@ -71,14 +75,34 @@ func (r Reconciler) backlogAge(ctx context.Context) (age time.Duration, skipped 
 			return age, "", err
 		}
 	}
-	depth, err := r.Telemetry.Depth(ctx)
-	if err != nil {
+	waiting, err := r.waiting(ctx)
+	if err != nil || waiting == 0 {
 		return 0, "", err
 	}
-	if waiting := depth.Visible + depth.InFlight; waiting > 0 {
-		return 0, fmt.Sprintf("the queue holds %d messages of unknown age", waiting), nil
+	return 0, fmt.Sprintf("the queue holds %d messages of unknown age", waiting), nil
+}
+
+const (
+	// looks and lookPause give a queue half a minute to be empty for a moment: one
+	// that keeps up is, between two messages.
+	looks     = 10
+	lookPause = 3 * time.Second
+)
+
+// waiting is how many messages the queue holds; 0 when it was seen empty once.
+func (r Reconciler) waiting(ctx context.Context) (int64, error) {
+	for look := 1; ; look++ {
+		depth, err := r.Telemetry.Depth(ctx)
+		waiting := depth.Visible + depth.InFlight
+		if err != nil || waiting == 0 || look == looks {
+			return waiting, err
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(cmp.Or(r.Pause, lookPause)):
+		}
 	}
-	return 0, "", nil
 }
 
 // factories are those that are watched and those that ever sent anything.

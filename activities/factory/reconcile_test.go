@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 
 	"millrace/domain/factory"
 	workflows "millrace/workflows/factory"
@@ -16,7 +15,7 @@ import (
 func (a *archive) reconciler(t *testing.T) Reconciler {
 	return Reconciler{
 		Store: a.store, Telemetry: newQueue(t), FactoryIDs: []string{"factory-x"},
-		Now: func() time.Time { return a.now }, Logger: quiet(),
+		Now: func() time.Time { return a.now }, Pause: time.Millisecond, Logger: quiet(),
 	}
 }
 
@@ -33,9 +32,7 @@ func (a *archive) complete() workflows.ReconcileFactoryRequest {
 
 func reconcile(t *testing.T, r Reconciler, req workflows.ReconcileFactoryRequest, resumeFrom ...reconcileProgress) (workflows.ReconcileCounts, error) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestActivityEnvironment()
-	env.SetTestTimeout(time.Minute)
+	env := repairEnvironment()
 	env.RegisterActivity(r.ReconcileFactory)
 	for _, p := range resumeFrom {
 		env.SetHeartbeatDetails(p)
@@ -244,6 +241,12 @@ func TestThePlanCutsOffWhatMayStillBeInTheQueue(t *testing.T) {
 		FactoryIDs: []string{"factory-x", "factory-y", "factory-z"}, From: at("05:28:00"), Before: at("08:13:00"),
 	}, plan)
 
+	soon := request
+	soon.SettleSeconds = 90
+	plan, err = r.PlanReconcile(t.Context(), soon)
+	require.NoError(t, err)
+	require.Equal(t, at("08:26:30"), plan.Before)
+
 	require.NoError(t, r.Telemetry.Send(t.Context(), []string{"{}"}))
 	plan, err = r.PlanReconcile(t.Context(), request)
 	require.NoError(t, err)
@@ -258,5 +261,22 @@ func TestThePlanCutsOffWhatMayStillBeInTheQueue(t *testing.T) {
 	plan, err = r.PlanReconcile(t.Context(), request)
 	require.NoError(t, err)
 	require.Equal(t, at("07:33:00"), plan.Before)
+	require.Empty(t, plan.Skipped)
+}
+
+func TestAQueueThatIsEmptyForAMomentHasNoBacklog(t *testing.T) {
+	a := newArchive(t)
+	r := a.reconciler(t)
+	r.Pause = 100 * time.Millisecond
+	require.NoError(t, r.Telemetry.Send(t.Context(), []string{"{}"}))
+	go func() {
+		time.Sleep(200 * time.Millisecond)
+		messages, err := r.Telemetry.Receive(t.Context(), 1, 0, time.Minute)
+		if err == nil {
+			_ = r.Telemetry.Delete(t.Context(), messages)
+		}
+	}()
+	plan, err := r.PlanReconcile(t.Context(), workflows.ReconcileRequest{WindowHours: 3})
+	require.NoError(t, err)
 	require.Empty(t, plan.Skipped)
 }

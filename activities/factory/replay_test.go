@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 
 	"millrace/domain/factory"
 	storage "millrace/storage/factory"
@@ -183,10 +182,12 @@ func TestOnlyOverwriteReplacesProcessedObjects(t *testing.T) {
 	flow(a)
 	want := a.documents(a.store, "processed/")
 	spoilt := ""
-	for _, key := range a.keys("processed/factory-x/factory_state/") {
+	for i, key := range a.keys("processed/factory-x/factory_state/") {
 		spoilt = key
-		require.NoError(t, a.store.Bucket.Put(t.Context(), key, objects.JSON, []byte(`{}`)))
+		damage := []string{`{}`, `{"late":`, `[]`}[i%3]
+		require.NoError(t, a.store.Bucket.Put(t.Context(), key, objects.JSON, []byte(damage)))
 	}
+	require.NoError(t, a.store.Bucket.Put(t.Context(), spoilt, objects.JSON, []byte(`{}`)))
 	replayAll(t, a.replayer(a.store), today(), a.now, 1000)
 	require.Equal(t, `{}`, a.documents(a.store, spoilt)[spoilt])
 
@@ -343,8 +344,7 @@ func TestTheActivityResumesFromItsHeartbeat(t *testing.T) {
 	first := a.receive(messageOf(factory.SourceFactoryState, at("07:50:00")), at("07:50:01"))
 	a.receive(messageOf(factory.SourceFactoryState, at("07:50:03")), at("07:50:04"))
 	r := a.replayer(a.store)
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestActivityEnvironment()
+	env := repairEnvironment()
 	env.RegisterActivity(r.ReplayRaw)
 	env.SetHeartbeatDetails(replayProgress{
 		After:   workflows.ReplayPosition{ReceivedAt: at("07:50:01"), SourceAt: at("07:50:00"), Key: first.rawKey()},

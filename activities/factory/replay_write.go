@@ -2,6 +2,7 @@ package factory
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -142,13 +143,24 @@ func (r *replayRun) wants(plan replayPlan, there found) wants {
 }
 
 // wasLate tells whether a message was late when it was first processed: it has
-// neither a risk nor history then, whatever the order of receipt says now.
+// neither a risk nor history then, whatever the order of receipt says now. A
+// damaged object doesn't say.
 func (r *replayRun) wasLate(ctx context.Context, m factory.Message) (bool, error) {
 	_, late, err := Ingester{Store: r.Store}.processed(ctx, m)
-	if errors.Is(err, objects.ErrNotFound) {
+	switch {
+	case errors.Is(err, objects.ErrNotFound):
+		return false, nil
+	case isUnreadable(err), isNoJSON(err):
+		r.Logger.Warn("processed object is damaged", "key", processedKey(m), "error", err)
 		return false, nil
 	}
 	return late, err
+}
+
+func isNoJSON(err error) bool {
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, kind := errors.AsType[*json.UnmarshalTypeError](err)
+	return syntax || kind
 }
 
 func count(yes bool) int64 {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 
 	"millrace/domain/factory"
 	"millrace/platform/queue"
@@ -177,9 +176,7 @@ func TestTheDrainEmptiesTheQueueOfRuleErrors(t *testing.T) {
 	original := messageOf(factory.SourceFactoryState, at("08:27:57"))
 	require.NoError(t, drains.RuleErrors.Send(t.Context(), []string{ruleErrorOf(original.Topic, original.Body), "{"}))
 
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestActivityEnvironment()
-	env.SetTestTimeout(30 * time.Second)
+	env := repairEnvironment()
 	env.RegisterActivity(drains.DrainRuleErrors)
 	value, err := env.ExecuteActivity(drains.DrainRuleErrors, workflows.DrainRequest{})
 	require.NoError(t, err)

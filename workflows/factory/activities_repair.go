@@ -22,6 +22,9 @@ type ReconcileRequest struct {
 	// Complete looks at every object received in the window. Otherwise only those
 	// whose source time is in the window too are listed, which costs a fraction.
 	Complete bool `json:"complete,omitempty"`
+	// SettleSeconds is how long a message may take to be processed; 0 is 15
+	// minutes. What is younger than that, and than the queue's backlog, is left.
+	SettleSeconds int `json:"settle_seconds,omitempty"`
 }
 
 // ReconcilePlan is what one run looks at.

@@ -16,6 +16,7 @@ const (
 	completeWindow = 26
 	// maxWindow bounds what a run can be asked for; older objects are a replay's.
 	maxWindow = 14 * 24
+	maxSettle = 24 * 60 * 60
 )
 
 // planOptions: a few requests to S3, SQS and CloudWatch. A run whose plan fails
@@ -77,6 +78,9 @@ func RawReconcile(ctx workflow.Context, req ReconcileRequest) (ReconcileResult, 
 func settleWindow(ctx workflow.Context, req ReconcileRequest) (ReconcileRequest, error) {
 	if req.WindowHours < 0 || req.WindowHours > maxWindow {
 		return req, refusal(fmt.Errorf("window_hours: must be 1 to %d", maxWindow))
+	}
+	if req.SettleSeconds < 0 || req.SettleSeconds > maxSettle {
+		return req, refusal(fmt.Errorf("settle_seconds: must be 1 to %d", maxSettle))
 	}
 	if req.WindowHours > 0 {
 		return req, nil

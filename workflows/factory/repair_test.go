@@ -91,6 +91,11 @@ func TestTheWindowOfAReconciliation(t *testing.T) {
 		env.ExecuteWorkflow(RawReconcile, ReconcileRequest{WindowHours: hours})
 		requireRefused(t, env, "window_hours")
 	}
+	for _, seconds := range []int{-1, 24*60*60 + 1} {
+		env := repairEnvironment(t, noon)
+		env.ExecuteWorkflow(RawReconcile, ReconcileRequest{SettleSeconds: seconds})
+		requireRefused(t, env, "settle_seconds")
+	}
 }
 
 func TestASkippedReconciliationSaysWhy(t *testing.T) {
