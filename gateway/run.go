@@ -35,10 +35,12 @@ func run(ctx context.Context, cfg settings, logger *slog.Logger) error {
 		return err
 	}
 	registry := metrics.NewRegistry()
-	s, err := newServer(cfg, ring, tableClient(aws, registry), registry, logger)
+	client := tableClient(aws, registry)
+	s, err := newServer(cfg, ring, client, registry, logger)
 	if err != nil {
 		return err
 	}
+	warmUp(ctx, cfg, client, logger)
 	listener, err := net.Listen("tcp", cfg.Address)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -48,6 +50,16 @@ func run(ctx context.Context, cfg settings, logger *slog.Logger) error {
 	group.Go(func() error { return s.Serve(ctx, listener) })
 	group.Go(func() error { return metrics.Serve(ctx, cfg.MetricsAddress, registry) })
 	return group.Wait()
+}
+
+// warmUp opens connections to the tables, so that the first requests need not
+// wait for them. A table that does not answer yet is for /readyz to tell.
+func warmUp(ctx context.Context, cfg settings, client *dynamodb.Client, logger *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, tableConnectTimeout)
+	defer cancel()
+	if _, err := (factorystore.Store{Table: factorystore.StatusTable(client, cfg.FactoryStatusTable)}).BatchLatest(ctx, cfg.FactoryIDs); err != nil {
+		logger.WarnContext(ctx, "the tables do not answer yet", "error", err)
+	}
 }
 
 // newServer wires the capabilities: each is one Routes.

@@ -121,12 +121,10 @@ func (r KeyRing) With(id string, random io.Reader) (KeyRing, error) {
 func (r KeyRing) Has(id string) bool { return r.Keys[id] != nil }
 
 // Outdated tells whether a copy under this key, "" for none, should be made anew:
-// there is a current key and it is another. A key that this ring does not know
-// belongs to a newer ring and is left alone, so that programs with different
-// rings never undo each other's work.
-func (r KeyRing) Outdated(keyID string) bool {
-	return r.Current != "" && keyID != r.Current && (keyID == "" || r.Has(keyID))
-}
+// there is a current key and it is another, known or not, so that even a lost
+// ring heals. While programs with an older and a newer ring run side by side,
+// each makes the other's copies anew; the last ones to run win.
+func (r KeyRing) Outdated(keyID string) bool { return r.Current != "" && keyID != r.Current }
 
 // String names the keys and never shows them.
 func (r KeyRing) String() string {
