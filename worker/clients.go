@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -16,6 +17,8 @@ import (
 
 // clients are the AWS clients that capabilities share.
 type clients struct {
+	// config makes those that one capability alone needs.
+	config     aws.Config
 	dynamodb   *dynamodb.Client
 	s3         *s3.Client
 	sqs        *sqs.Client
@@ -28,6 +31,7 @@ func newClients(ctx context.Context) (clients, error) {
 		return clients{}, err
 	}
 	return clients{
+		config:   cfg,
 		dynamodb: dynamodb.NewFromConfig(cfg), s3: s3.NewFromConfig(cfg, pathStyle),
 		sqs: sqs.NewFromConfig(cfg), cloudwatch: cloudwatch.NewFromConfig(cfg),
 	}, nil
@@ -49,4 +53,5 @@ type dependencies struct {
 // capabilities add their workflows and activities to the host, one each.
 var capabilities = []func(*host, dependencies){
 	registerFactory,
+	registerCloudInfra,
 }

@@ -19,9 +19,10 @@ type settings struct {
 	config.Stores    `embed:"" group:"Stores"`
 	config.Queues    `embed:"" group:"Stores"`
 	config.Factories `embed:"" group:"Factories"`
-	TaskQueues       taskQueues `embed:"" group:"Temporal"`
-	Deployment       deployment `embed:"" group:"Temporal"`
-	Retention        retention  `embed:"" group:"Factories"`
+	TaskQueues       taskQueues        `embed:"" group:"Temporal"`
+	Deployment       deployment        `embed:"" group:"Temporal"`
+	Retention        retention         `embed:"" group:"Factories"`
+	CloudInfra       config.CloudInfra `embed:"" group:"Cloud infrastructure"`
 }
 
 // taskQueues says which task queues are polled and how the worker leaves them.
@@ -50,7 +51,7 @@ var knownQueues = []string{
 
 // Validate refuses settings that can't work, all of them in one error.
 func (s *settings) Validate() error {
-	problems := []error{s.Stores.Validate(), s.Factories.Validate(), s.Retention.check()}
+	problems := []error{s.Stores.Validate(), s.Factories.Validate(), s.Retention.check(), s.CloudInfra.Validate()}
 	for _, name := range s.TaskQueues.Names {
 		if !slices.Contains(knownQueues, name) {
 			problems = append(problems, fmt.Errorf("MILLRACE_WORKER_QUEUES: %q is none of %v", name, knownQueues))
