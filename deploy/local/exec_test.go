@@ -20,6 +20,7 @@ import (
 )
 
 func TestExecReturnsTheCommandsExitCode(t *testing.T) {
+	t.Parallel()
 	s := local(t, "exec", "--", "/bin/sh", "-c", "exit 7").start()
 	require.Equal(t, 7, s.wait())
 	s = local(t, "exec", "--", "/does/not/exist").start()
@@ -28,6 +29,7 @@ func TestExecReturnsTheCommandsExitCode(t *testing.T) {
 }
 
 func TestExecLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	s, env := onStack(t)
 	dir := env["MILLRACE_LOCAL_DIR"]
 	require.DirExists(t, dir)
@@ -40,6 +42,7 @@ func TestExecLeavesNothingBehind(t *testing.T) {
 }
 
 func TestInterruptedExecStopsTheCommandAndTheStack(t *testing.T) {
+	t.Parallel()
 	s, env := onStack(t)
 	children := s.children()
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
@@ -49,6 +52,7 @@ func TestInterruptedExecStopsTheCommandAndTheStack(t *testing.T) {
 }
 
 func TestKilledExecTakesItsStackAlong(t *testing.T) {
+	t.Parallel()
 	s, env := onStack(t)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(env["MILLRACE_LOCAL_DIR"])) })
 	children := s.children()
@@ -59,6 +63,7 @@ func TestKilledExecTakesItsStackAlong(t *testing.T) {
 }
 
 func TestPublishedMessageIsStoredAndQueued(t *testing.T) {
+	t.Parallel()
 	_, env := onStack(t)
 	env.makeBucket(t, "millrace-data")
 	queue := env.makeQueue(t, "millrace-telemetry")
@@ -78,6 +83,7 @@ func TestPublishedMessageIsStoredAndQueued(t *testing.T) {
 }
 
 func TestTestsGetFactoriesAndDestinationsOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	_, env := onStack(t)
 	env.makeBucket(t, "own-bucket")
 	queue := env.makeQueue(t, "own-queue")
@@ -98,6 +104,7 @@ func TestTestsGetFactoriesAndDestinationsOfTheirOwn(t *testing.T) {
 }
 
 func TestControlRefusesWhatItCannotDo(t *testing.T) {
+	t.Parallel()
 	_, env := onStack(t)
 	for path, status := range map[string]int{
 		"/kill/dynamodb":         http.StatusConflict, // in memory only
@@ -115,6 +122,7 @@ func TestControlRefusesWhatItCannotDo(t *testing.T) {
 }
 
 func TestStoppedStoresAreWhatTheRulesErrorActionIsFor(t *testing.T) {
+	t.Parallel()
 	_, env := onStack(t, "--durable")
 	env.makeBucket(t, "millrace-data")
 	queue := env.makeQueue(t, "millrace-telemetry")
@@ -139,6 +147,7 @@ func TestStoppedStoresAreWhatTheRulesErrorActionIsFor(t *testing.T) {
 }
 
 func TestDurablePartsKeepTheirDataWhenKilled(t *testing.T) {
+	t.Parallel()
 	_, env := onStack(t, "--durable")
 	env.makeTable(t, "kept")
 	_, err := env.dynamodb().PutItem(t.Context(), &dynamodb.PutItemInput{

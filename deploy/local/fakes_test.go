@@ -72,6 +72,9 @@ func fakeStarter() error {
 	if err == nil && strings.TrimSpace(string(fail)) == os.Args[1] {
 		return errors.New("the bucket belongs to somebody else")
 	}
+	if os.Args[1] == "token" && os.Args[2] == "create" {
+		fmt.Println("a-ready-token")
+	}
 	if os.Args[1] != "provision" {
 		return nil
 	}

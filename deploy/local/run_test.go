@@ -26,6 +26,7 @@ func running(t *testing.T, dir string, flags ...string) *session {
 }
 
 func TestRunKeepsItsDataOverARestart(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "with 'quote' and space")
 	s := running(t, dir, "--stand-ins-only").start()
 	s.awaitSaid("the local stack is up")
@@ -64,6 +65,7 @@ func TestRunKeepsItsDataOverARestart(t *testing.T) {
 }
 
 func TestOneStackADirectory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := running(t, dir, "--stand-ins-only").start()
 	s.awaitSaid("the local stack is up")
@@ -74,6 +76,7 @@ func TestOneStackADirectory(t *testing.T) {
 }
 
 func TestPortInUseIsNamedBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()
@@ -110,13 +113,20 @@ func started(t *testing.T, bin string) []string {
 }
 
 func TestRunStartsTheProgramsInOrderAndSaysWhenDataIsLive(t *testing.T) {
+	t.Parallel()
 	bin := withFakes(t)
-	s := running(t, t.TempDir(), "--bin-dir", bin).start()
+	dir := t.TempDir()
+	s := running(t, dir, "--bin-dir", bin).start()
 	s.awaitSaid("all factories live")
 	lines := started(t, bin)
-	require.Len(t, lines, 8)
+	require.Len(t, lines, 10)
 	require.Equal(t, "starter provision --create cert=worker.crt", lines[0])
 	require.Equal(t, "starter schedules apply cert=worker.crt", lines[1])
+	require.Contains(t, lines[2], "starter token keys init")
+	require.Contains(t, lines[3], "starter token create")
+	require.Equal(t, "a-ready-token", readEnv(t, filepath.Join(dir, "env"))["MILLRACE_TOKEN"])
+	require.Contains(t, s.said(), "a-ready-token")
+	lines = lines[2:]
 	require.ElementsMatch(t, []string{"worker cert=worker.crt", "gateway cert=worker.crt"}, lines[2:4])
 	require.Equal(t, "starter up cert=worker.crt", lines[4])
 	require.ElementsMatch(t, []string{
@@ -132,6 +142,7 @@ func TestRunStartsTheProgramsInOrderAndSaysWhenDataIsLive(t *testing.T) {
 }
 
 func TestFailedProvisioningEndsTheRunWithItsLog(t *testing.T) {
+	t.Parallel()
 	bin := withFakes(t)
 	require.NoError(t, os.WriteFile(filepath.Join(bin, failFile), []byte("provision"), 0o600))
 	s := running(t, t.TempDir(), "--bin-dir", bin).start()

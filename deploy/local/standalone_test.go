@@ -12,6 +12,7 @@ import (
 )
 
 func TestQueuesServedAloneKeepThemselvesInTheirDirectory(t *testing.T) {
+	t.Parallel()
 	addr, dir := tooltest.FreeAddr(t), filepath.Join(t.TempDir(), "queues")
 	s := local(t, "sqs", "--addr", addr, "--dir", dir).start()
 	tooltest.AwaitTCP(t, addr)
@@ -30,6 +31,7 @@ func TestQueuesServedAloneKeepThemselvesInTheirDirectory(t *testing.T) {
 }
 
 func TestBrokerServedAlone(t *testing.T) {
+	t.Parallel()
 	addr, admin := tooltest.FreeAddr(t), tooltest.FreeAddr(t)
 	queue := "http://127.0.0.1:1/q"
 	local(t, "iot", "--addr", addr, "--admin-addr", admin, "--certs", t.TempDir(),

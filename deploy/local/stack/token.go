@@ -27,8 +27,11 @@ func (s *Stack) token(ctx context.Context) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("read token: %w", err)
 	}
-	if _, err := s.ask(ctx, "token", "keys", "init", s.tokenKeys()); err != nil {
-		return "", err
+	// The ring is there already when a run ended between these two steps.
+	if _, err := os.Stat(s.tokenKeys()); errors.Is(err, fs.ErrNotExist) {
+		if _, err := s.ask(ctx, "token", "keys", "init", s.tokenKeys()); err != nil {
+			return "", err
+		}
 	}
 	token, err := s.ask(ctx, "token", "create", "--owner", tokenOwner, "--name", "local", "--scopes", "all")
 	if err != nil {
