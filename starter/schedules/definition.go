@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
+	"millrace/workflows/cloudinfra"
 	"millrace/workflows/factory"
 	"millrace/workflows/names"
 )
@@ -52,6 +53,16 @@ func Definitions() []Definition {
 			// Each run overlaps the one before: one that is missed or skipped costs
 			// nothing. The offset keeps it apart from the aggregation.
 			Offset: 4 * time.Minute, Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP, CatchUp: 10 * time.Minute,
+		},
+		{
+			ID: names.ScheduleCloudInfraFast, Workflow: names.CloudInfraFast, Input: cloudinfra.Input{},
+			Summary: "Look at what the product runs on", Every: time.Minute,
+			Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP, CatchUp: time.Minute,
+		},
+		{
+			ID: names.ScheduleCloudInfraSlow, Workflow: names.CloudInfraSlow, Input: cloudinfra.Input{},
+			Summary: "Look at the cluster and at how fresh the objects are", Every: 5 * time.Minute,
+			Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP, CatchUp: time.Minute,
 		},
 	}
 }
