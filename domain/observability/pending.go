@@ -14,6 +14,7 @@ type Pending struct {
 	AppID      string
 	SignalID   string
 	Timestamp  time.Time
+	ReceivedAt time.Time
 	Protocol   Protocol
 	Type       Type
 	Status     Status
@@ -27,7 +28,7 @@ type Pending struct {
 // Pending is the part of a signal that is counted.
 func (s Signal) Pending() Pending {
 	return Pending{
-		AppID: s.AppID, SignalID: s.SignalID, Timestamp: s.Timestamp, Protocol: s.Protocol, Type: s.Type, Status: s.Status,
+		AppID: s.AppID, SignalID: s.SignalID, Timestamp: s.Timestamp, ReceivedAt: s.ReceivedAt, Protocol: s.Protocol, Type: s.Type, Status: s.Status,
 		RequestID: s.RequestID, DurationMS: s.DurationMS, Tokens: s.Tokens, TotalTokens: s.TotalTokens, CostUSD: s.CostUSD,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -62,6 +63,11 @@ func decodePending(item table.Item) (observability.Pending, error) {
 		AppID: observability.AppOfPK(text(item, "PK")), SignalID: id, Timestamp: at,
 		Protocol: observability.Protocol(text(item, "protocol")), Type: observability.Type(text(item, "type")),
 		Status: observability.Status(text(item, "status")), RequestID: text(item, "request_id"),
+	}
+	if stamp, _, pending := strings.Cut(text(item, gsi2SK), "#"); pending {
+		if p.ReceivedAt, err = time.Parse(observability.TimestampLayout, stamp); err != nil {
+			return p, fmt.Errorf("read receipt of a signal: %w", err)
+		}
 	}
 	for name, into := range map[string]*int64{
 		"input_tokens": &p.Input, "cached_input_tokens": &p.CachedInput, "output_tokens": &p.Output, "reasoning_tokens": &p.Reasoning,

@@ -1,0 +1,20 @@
+package names
+
+// Workflow types of the observability capability.
+const (
+	SignalRollup    = "SignalRollup"
+	SignalReconcile = "SignalReconcile"
+)
+
+// Schedule ids of the observability capability.
+const (
+	ScheduleSignalRollup    = "signal-rollup"
+	ScheduleSignalReconcile = "signal-reconcile"
+)
+
+// SignalRollupID is the workflow id of a rollup that an operator starts.
+const SignalRollupID = "signal-rollup/by-hand"
+
+// SignalReconcileID is the workflow id of the check of a day that an operator
+// starts.
+func SignalReconcileID(day string) string { return "signal-reconcile/" + day }
