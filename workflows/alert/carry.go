@@ -42,6 +42,7 @@ type Status struct {
 	Scope    string           `json:"scope"`
 	InFlight []string         `json:"in_flight"`
 	Pending  int              `json:"pending"`
+	Writing  bool             `json:"writing"`
 	Open     []Open           `json:"open"`
 	Totals   map[string]int64 `json:"totals"`
 	Recent   []alert.Record   `json:"recent"`
@@ -70,7 +71,7 @@ func (c *Carry) init() {
 
 func (w *riskAlert) status() Status {
 	s := Status{
-		Scope: w.scope, InFlight: workflow.DeterministicKeys(w.inFlight), Pending: len(w.state.Pending),
+		Scope: w.scope, InFlight: workflow.DeterministicKeys(w.inFlight), Pending: len(w.state.Pending), Writing: w.writing,
 		Totals: w.state.Totals, Recent: w.state.Recent, Refused: w.state.Refused,
 	}
 	for _, key := range workflow.DeterministicKeys(w.state.Open) {

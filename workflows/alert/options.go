@@ -10,12 +10,15 @@ import (
 // storeOptions are for single writes to DynamoDB. They are tried for a day: an
 // alert must outlive an outage of the table. (A local activity without a
 // schedule-to-close timeout would get that of one attempt.)
-var storeOptions = workflow.LocalActivityOptions{
-	StartToCloseTimeout:    5 * time.Second,
-	ScheduleToCloseTimeout: 24 * time.Hour,
-	RetryPolicy: &temporal.RetryPolicy{
-		InitialInterval: 500 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second,
-	},
+func storeOptions(summary string) workflow.LocalActivityOptions {
+	return workflow.LocalActivityOptions{
+		StartToCloseTimeout:    5 * time.Second,
+		ScheduleToCloseTimeout: 24 * time.Hour,
+		Summary:                summary,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: 500 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second,
+		},
+	}
 }
 
 // lookOptions are for looks at the read model; a missed one is made up for by

@@ -46,7 +46,7 @@ func (w *riskAlert) confirm(ctx workflow.Context, a alert.Alert) (Verdict, error
 	w.state.Deliveries++
 	req := ConfirmRequest{Alert: a, At: workflow.Now(ctx), Token: fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).FirstRunID, w.state.Deliveries)}
 	var verdict Verdict
-	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, storeOptions), ConfirmAlertActivity, req).Get(ctx, &verdict)
+	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, storeOptions(a.Key().SK)), ConfirmAlertActivity, req).Get(ctx, &verdict)
 	return verdict, err
 }
 
@@ -57,7 +57,7 @@ func (w *riskAlert) reserve(ctx workflow.Context, a alert.Alert) (ReserveResult,
 	defer stop()
 	var result ReserveResult
 	req := ReserveRequest{Alert: a, At: workflow.Now(ctx)}
-	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, storeOptions), ReserveAlertActivity, req).Get(ctx, &result)
+	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, storeOptions(a.Key().SK)), ReserveAlertActivity, req).Get(ctx, &result)
 	return result, err
 }
 
@@ -135,7 +135,7 @@ func (w *riskAlert) settle(ctx workflow.Context, a alert.Alert, s sending) (bool
 		req.Error = s.detail
 	}
 	var result SettleResult
-	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, storeOptions), SettleAlertActivity, req).Get(ctx, &result)
+	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, storeOptions(a.Key().SK)), SettleAlertActivity, req).Get(ctx, &result)
 	if err != nil {
 		return false, err
 	}

@@ -36,10 +36,9 @@ func (w *riskAlert) receive(ctx workflow.Context, signals workflow.ReceiveChanne
 // take begins the alerts of one snapshot and records what is suppressed.
 func (w *riskAlert) take(ctx workflow.Context, raise Raise) (Accepted, error) {
 	var accepted Accepted
-	var suppressed []alert.Record
 	for _, s := range raise.Suppressed {
 		if w.checkAlert(s.Alert) == nil {
-			suppressed = append(suppressed, w.suppression(ctx, s.Alert, s.Why, ""))
+			w.suppression(ctx, s.Alert, s.Why, "")
 		}
 	}
 	for _, a := range raise.Alerts {
@@ -48,14 +47,7 @@ func (w *riskAlert) take(ctx workflow.Context, raise Raise) (Accepted, error) {
 			continue
 		}
 		accepted.InFlight++
-		suppressed = append(suppressed, w.suppression(ctx, a, alert.WhyInFlight, "the same alert is being sent"))
-	}
-	if len(suppressed) > 0 {
-		w.spawn(ctx, "log", func(ctx workflow.Context) {
-			if err := w.log(ctx, suppressed...); err != nil {
-				w.refuse(ctx, err)
-			}
-		})
+		w.suppression(ctx, a, alert.WhyInFlight, "the same alert is being sent")
 	}
 	return accepted, nil
 }

@@ -94,7 +94,5 @@ func (w *riskAlert) recovered(ctx workflow.Context, open Open) {
 		record = alert.NewRecord(open.Alert, alert.Failed, "recovery_notice", reasonOf(err), at)
 	}
 	w.remember(ctx, record)
-	if err := w.log(ctx, record); err != nil {
-		w.refuse(ctx, err)
-	}
+	w.log(ctx, "recovery of "+open.Alert.Key().String(), record)
 }

@@ -68,13 +68,16 @@ type riskAlert struct {
 	// busy counts coroutines that must finish before the run may end.
 	busy     int
 	watching bool
+	// unwritten are log lines that wait for the write under way to end.
+	unwritten map[string]alert.Record
+	writing   bool
 }
 
 func newRiskAlert(ctx workflow.Context, in Input) (*riskAlert, error) {
 	if err := alert.CheckScope(in.Request.Scope); err != nil {
 		return nil, temporal.NewNonRetryableApplicationError(err.Error(), "InvalidInput", err)
 	}
-	w := &riskAlert{scope: in.Request.Scope, inFlight: map[string]bool{}}
+	w := &riskAlert{scope: in.Request.Scope, inFlight: map[string]bool{}, unwritten: map[string]alert.Record{}}
 	if in.Carry != nil {
 		if workflow.GetInfo(ctx).ContinuedExecutionRunID == "" {
 			return nil, temporal.NewNonRetryableApplicationError("carry is only for a continued run", "InvalidInput", nil)

@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -17,12 +18,13 @@ func (w *riskAlert) suppress(ctx workflow.Context, a alert.Alert, v Verdict, err
 	if err != nil {
 		return err
 	}
-	return w.log(ctx, w.suppression(ctx, a, v.Why, v.Detail))
+	w.suppression(ctx, a, v.Why, v.Detail)
+	return nil
 }
 
-// suppression is the log line of a suppression: a new one, or the one on which
-// the same suppression is being counted.
-func (w *riskAlert) suppression(ctx workflow.Context, a alert.Alert, why, detail string) alert.Record {
+// suppression records a suppression: on a new line of the log, or on the one on
+// which the same suppression is being counted.
+func (w *riskAlert) suppression(ctx workflow.Context, a alert.Alert, why, detail string) {
 	now := factory.MillisOf(workflow.Now(ctx))
 	w.forgetRepeats(now.Time)
 	line := a.Key().String() + " " + why
@@ -41,7 +43,7 @@ func (w *riskAlert) suppression(ctx workflow.Context, a alert.Alert, why, detail
 		w.state.Recent = newest(append(w.state.Recent, record), maxRecent)
 	}
 	w.describe(ctx)
-	return record
+	w.log(ctx, line, record)
 }
 
 func (w *riskAlert) forgetRepeats(now time.Time) {
@@ -52,8 +54,33 @@ func (w *riskAlert) forgetRepeats(now time.Time) {
 	}
 }
 
-func (w *riskAlert) log(ctx workflow.Context, records ...alert.Record) error {
+// log has a line written. One write is under way at a time: it takes all lines
+// that changed meanwhile, and a line's count never goes back.
+func (w *riskAlert) log(ctx workflow.Context, line string, record alert.Record) {
+	w.unwritten[line] = record
+	if w.writing {
+		return
+	}
+	w.writing = true
+	w.spawn(ctx, "log", func(ctx workflow.Context) {
+		defer func() { w.writing = false }()
+		for len(w.unwritten) > 0 {
+			w.write(ctx)
+		}
+	})
+}
+
+// write writes what is not written yet, even when the entity is being cancelled.
+func (w *riskAlert) write(ctx workflow.Context) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, storeOptions), LogAlertsActivity, LogRequest{Records: records}).Get(ctx, nil)
+	var req LogRequest
+	for _, line := range workflow.DeterministicKeys(w.unwritten) {
+		req.Records = append(req.Records, w.unwritten[line])
+	}
+	clear(w.unwritten)
+	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, storeOptions(fmt.Sprintf("%d lines", len(req.Records)))), LogAlertsActivity, req).Get(ctx, nil)
+	if err != nil {
+		w.refuse(ctx, err)
+	}
 }
