@@ -36,6 +36,8 @@ func TestEverySettingHasADefaultButTheQueues(t *testing.T) {
 
 func TestAllWrongSettingsAreNamedTogether(t *testing.T) {
 	t.Setenv("MILLRACE_FACTORY_IDS", "a/b")
+	t.Setenv("MILLRACE_TELEMETRY_QUEUE_URL", "")
+	t.Setenv("MILLRACE_RULE_ERRORS_QUEUE_URL", "")
 	_, err := parse(t, "--queues=telemetry,foo", "--history-ttl=1m", "--graph-ttl=0s", "--sample-interval=0s", "--ai-score-threshold=high", "--stop-timeout=0s")
 	for _, variable := range []string{
 		"MILLRACE_WORKER_QUEUES", "MILLRACE_TELEMETRY_QUEUE_URL", "MILLRACE_RULE_ERRORS_QUEUE_URL", "MILLRACE_FACTORY_IDS",
@@ -46,6 +48,7 @@ func TestAllWrongSettingsAreNamedTogether(t *testing.T) {
 }
 
 func TestQueueURLsAreNeededForTelemetryOnly(t *testing.T) {
+	t.Setenv("MILLRACE_TELEMETRY_QUEUE_URL", "")
 	_, err := parse(t, "--queues=scheduled")
 	require.NoError(t, err)
 }
