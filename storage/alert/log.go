@@ -3,6 +3,7 @@ package alert
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,6 +83,11 @@ const scopesAtOnce = 8
 // Records reads one page of the log and the cursor of the next one, "" at the
 // end.
 func (s Store) Records(ctx context.Context, q Query) ([]alert.Record, string, error) {
+	after, err := decodeCursor(q.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	q.Cursor = after
 	if expired := q.Now.Add(-LogTTL); q.From.Before(expired) {
 		q.From = expired
 	}
@@ -102,7 +108,7 @@ func (s Store) Records(ctx context.Context, q Query) ([]alert.Record, string, er
 	next := ""
 	if len(rows) > q.Limit {
 		rows = rows[:q.Limit]
-		next = rows[q.Limit-1].SK
+		next = encodeCursor(rows[q.Limit-1].SK)
 	}
 	records := make([]alert.Record, len(rows))
 	for i, row := range rows {
@@ -141,11 +147,20 @@ func (s Store) scopeRecords(ctx context.Context, scope string, q Query) ([]logRo
 	return rows, nil
 }
 
-// CheckCursor refuses a text that no page handed out.
-func CheckCursor(cursor string) error {
-	at, id, ok := strings.Cut(cursor, "#")
-	if _, err := factory.ParseInstant(at); cursor == "" || (ok && err == nil && len(id) <= 64) {
-		return nil
+// encodeCursor makes a cursor of the sort key of a page's last line: it marks
+// the same place in the log of every scope.
+func encodeCursor(sk string) string { return base64.RawURLEncoding.EncodeToString([]byte(sk)) }
+
+// decodeCursor is the sort key in a cursor, "" for none. A text that no page
+// handed out is table.ErrBadCursor.
+func decodeCursor(cursor string) (string, error) {
+	sk, err := base64.RawURLEncoding.DecodeString(cursor)
+	at, id, ok := strings.Cut(string(sk), "#")
+	if cursor == "" {
+		return "", nil
 	}
-	return table.ErrBadCursor
+	if _, instant := factory.ParseInstant(at); err != nil || !ok || instant != nil || len(id) > 64 {
+		return "", table.ErrBadCursor
+	}
+	return string(sk), nil
 }
