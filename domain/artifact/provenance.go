@@ -1,0 +1,87 @@
+package artifact
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Record is one link of a version's provenance chain.
+type Record struct {
+	Step    string    `json:"step"`
+	Actor   string    `json:"actor"`
+	At      time.Time `json:"at"`
+	Subject string    `json:"subject"`
+	// Payload is the hash of what happened; the items beside the record have it.
+	PayloadHash string `json:"payload_hash"`
+	// Prev is the hash of the record before; empty for the first.
+	Prev string `json:"prev,omitempty"`
+	// Hash is that of this record without Hash itself.
+	Hash string `json:"hash"`
+}
+
+var stepName = regexp.MustCompile(`^v[0-9]{4}-[0-9]{4}-[a-z_]+$`)
+
+// Chain is the end of a provenance chain, to which records are added.
+type Chain struct {
+	Length int    `json:"length"`
+	Last   string `json:"last,omitempty"`
+}
+
+// Extend makes the next record of a version's chain.
+func (c Chain) Extend(version int, name, actor string, at time.Time, subject string, payload any) (Record, Chain, error) {
+	body, err := Canonical(payload)
+	if err != nil {
+		return Record{}, c, err
+	}
+	r := Record{
+		Step:  fmt.Sprintf("v%04d-%04d-%s", version, c.Length+1, name),
+		Actor: actor, At: at.UTC(), Subject: subject, PayloadHash: HashOf(body), Prev: c.Last,
+	}
+	if r.Hash, err = r.sum(); err != nil {
+		return Record{}, c, err
+	}
+	return r, Chain{Length: c.Length + 1, Last: r.Hash}, nil
+}
+
+func (r Record) sum() (string, error) {
+	r.Hash = ""
+	body, err := Canonical(r)
+	if err != nil {
+		return "", err
+	}
+	return HashOf(body), nil
+}
+
+// ChainError tells where a provenance chain is broken.
+type ChainError struct {
+	Step, Rule string
+}
+
+// Error names the step and what is wrong with it.
+func (e *ChainError) Error() string { return fmt.Sprintf("step %s %s", e.Step, e.Rule) }
+
+// VerifyChain checks every link of a version's chain and gives its end.
+func VerifyChain(version int, records []Record) (Chain, error) {
+	var end Chain
+	for i, r := range records {
+		sum, err := r.sum()
+		if err != nil {
+			return Chain{}, err
+		}
+		prefix := fmt.Sprintf("v%04d-%04d-", version, i+1)
+		switch {
+		case !stepName.MatchString(r.Step) || !strings.HasPrefix(r.Step, prefix):
+			return Chain{}, &ChainError{Step: r.Step, Rule: "is out of order: it should begin with " + prefix}
+		case r.Prev != end.Last:
+			return Chain{}, &ChainError{Step: r.Step, Rule: "does not follow the record before it"}
+		case r.Hash != sum:
+			return Chain{}, &ChainError{Step: r.Step, Rule: "was changed: its hash is not its content's"}
+		case i > 0 && r.At.Before(records[i-1].At):
+			return Chain{}, &ChainError{Step: r.Step, Rule: "is older than the record before it"}
+		}
+		end = Chain{Length: i + 1, Last: r.Hash}
+	}
+	return end, nil
+}
