@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
 
+	"millrace/domain/monitoring"
 	"millrace/platform/awsconf"
 )
 
@@ -46,6 +47,7 @@ type dependencies struct {
 	settings settings
 	clients  clients
 	temporal client.Client
+	keys     monitoring.KeyRing
 	registry prometheus.Registerer
 	logger   *slog.Logger
 }
@@ -53,5 +55,6 @@ type dependencies struct {
 // capabilities add their workflows and activities to the host, one each.
 var capabilities = []func(*host, dependencies){
 	registerFactory,
+	registerMonitoring,
 	registerCloudInfra,
 }

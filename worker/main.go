@@ -15,6 +15,7 @@ import (
 	"millrace/platform/logging"
 	"millrace/platform/metrics"
 	"millrace/platform/temporalconf"
+	monitoring "millrace/storage/monitoring"
 )
 
 const program = "worker"
@@ -41,13 +42,17 @@ func run(ctx context.Context, s settings, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	keys, err := monitoring.LoadKeyRing(s.Monitoring.TokenKeysFile)
+	if err != nil {
+		return err
+	}
 	temporal, err := temporalconf.Dial(ctx, logger, registry)
 	if err != nil {
 		return err
 	}
 	defer temporal.Close()
 	h := newHost(temporal, s)
-	d := dependencies{settings: s, clients: clients, temporal: temporal, registry: registry, logger: logger}
+	d := dependencies{settings: s, clients: clients, temporal: temporal, keys: keys, registry: registry, logger: logger}
 	for _, register := range capabilities {
 		register(h, d)
 	}

@@ -19,10 +19,11 @@ type settings struct {
 	config.Stores    `embed:"" group:"Stores"`
 	config.Queues    `embed:"" group:"Stores"`
 	config.Factories `embed:"" group:"Factories"`
-	TaskQueues       taskQueues        `embed:"" group:"Temporal"`
-	Deployment       deployment        `embed:"" group:"Temporal"`
-	Retention        retention         `embed:"" group:"Factories"`
-	CloudInfra       config.CloudInfra `embed:"" group:"Cloud infrastructure"`
+	TaskQueues       taskQueues         `embed:"" group:"Temporal"`
+	Deployment       deployment         `embed:"" group:"Temporal"`
+	Retention        retention          `embed:"" group:"Factories"`
+	Monitoring       monitoringSettings `embed:"" group:"Monitoring"`
+	CloudInfra       config.CloudInfra  `embed:"" group:"Cloud infrastructure"`
 }
 
 // taskQueues says which task queues are polled and how the worker leaves them.
