@@ -20,6 +20,7 @@ import (
 	"millrace/platform/metrics"
 	factorystore "millrace/storage/factory"
 	monitoringstore "millrace/storage/monitoring"
+	observabilitystore "millrace/storage/observability"
 )
 
 func run(ctx context.Context, cfg settings, logger *slog.Logger) error {
@@ -67,6 +68,11 @@ func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, r
 	store := monitoringstore.New(client, cfg.MonitoringTable)
 	store.MinuteRetention = cfg.MinuteRetention
 	factories := factorystore.Store{Table: factorystore.StatusTable(client, cfg.FactoryStatusTable)}
+	signals := observabilitystore.New(client, cfg.GovernanceTable)
+	prices, err := loadPrices(cfg.PriceTableFile)
+	if err != nil {
+		return nil, err
+	}
 	return server.New(server.Config{
 		Tokens: store, Ring: ring, Limits: cfg.Budgets.limits(), Origins: cfg.CORSOrigins, Logger: logger, Registry: registry,
 		Checks: map[string]server.Check{"dynamodb": func(ctx context.Context) error {
@@ -80,6 +86,11 @@ func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, r
 		server.Memories(store, time.Now),
 		server.Statistics(store),
 		server.Factories(factories, cfg.FactoryIDs, time.Now),
+		server.Signals(signals, prices, registry, time.Now),
+		server.Aggregates(signals, time.Now),
+		server.Traces(signals, time.Now),
+		server.SignalAlerts(signals, time.Now),
+		server.AlertRules(signals, time.Now),
 	)
 }
 

@@ -3,6 +3,7 @@ package observability
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,11 @@ const (
 	attrService       = "service.name"
 )
 
+var (
+	traceID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	spanID  = regexp.MustCompile(`^[0-9a-f]{16}$`)
+)
+
 // inference are the operations that use a model themselves. The spans of agents
 // and workflows around them often repeat the sums of what is within: only
 // inference counts tokens, so that nothing counts twice.
@@ -81,6 +87,9 @@ func SpanSignalID(traceID, spanID string) string { return derivedID("span", trac
 // Signal is the signal of a span: its time is the span's start, its request the
 // trace. Its error is an *InvalidError.
 func (s Span) Signal(tokenApp string) (Signal, error) {
+	if !traceID.MatchString(s.TraceID) || !spanID.MatchString(s.SpanID) {
+		return Signal{}, invalid("span_id", "must have 16 hexadecimal digits, and trace_id 32")
+	}
 	operation := s.Attributes[attrOperation]
 	signal := Signal{
 		SignalID: SpanSignalID(s.TraceID, s.SpanID), AppID: s.App(tokenApp), RequestID: s.TraceID, Timestamp: s.Start,
