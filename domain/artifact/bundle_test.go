@@ -32,14 +32,16 @@ func TestARequestIsCompleted(t *testing.T) {
 
 func TestBadRequestsAreNamedByField(t *testing.T) {
 	for name, change := range map[string]func(*artifact.Request){
-		"artifact_id":              func(r *artifact.Request) { r.ArtifactID = "../etc" },
-		"version":                  func(r *artifact.Request) { r.Version = 0 },
-		"author":                   func(r *artifact.Request) { r.Author = "group:x" },
-		"kind":                     func(r *artifact.Request) { r.Spec.Kind = "sorcery" },
-		"spec.args":                func(r *artifact.Request) { r.Spec.Args = json.RawMessage(`{"shell":true}`) },
-		"spec.args.args":           func(r *artifact.Request) { r.Spec.Args = json.RawMessage(`{"args":["a\u0000b"]}`) },
-		"spec.args.method":         func(r *artifact.Request) { r.Spec.Kind = artifact.HTTP },
-		"spec.args.url":            func(r *artifact.Request) { r.Spec.Kind, r.Spec.Args = artifact.HTTP, json.RawMessage(`{"method":"POST","url":"file:///etc/passwd"}`) },
+		"artifact_id":      func(r *artifact.Request) { r.ArtifactID = "../etc" },
+		"version":          func(r *artifact.Request) { r.Version = 0 },
+		"author":           func(r *artifact.Request) { r.Author = "group:x" },
+		"kind":             func(r *artifact.Request) { r.Spec.Kind = "sorcery" },
+		"spec.args":        func(r *artifact.Request) { r.Spec.Args = json.RawMessage(`{"shell":true}`) },
+		"spec.args.args":   func(r *artifact.Request) { r.Spec.Args = json.RawMessage(`{"args":["a\u0000b"]}`) },
+		"spec.args.method": func(r *artifact.Request) { r.Spec.Kind = artifact.HTTP },
+		"spec.args.url": func(r *artifact.Request) {
+			r.Spec.Kind, r.Spec.Args = artifact.HTTP, json.RawMessage(`{"method":"POST","url":"file:///etc/passwd"}`)
+		},
 		"spec.limits.timeout":      func(r *artifact.Request) { r.Spec.Limits.Timeout = 1 },
 		"spec.limits.output_bytes": func(r *artifact.Request) { r.Spec.Limits.OutputBytes = -1 },
 		"spec.limits.memory_bytes": func(r *artifact.Request) { r.Spec.Limits.MemoryBytes = 1 },
