@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"millrace/domain/factory"
 )
 
 // Metrics are the Prometheus metrics of ingest. A nil *Metrics counts nothing.
@@ -24,7 +26,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2, 5, 10, 30, 60, 300},
 		}),
 		cut: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "millrace_ingest_cut_total", Help: "Nodes, workloads, devices and strings that were cut from infra_state messages.",
+			Name: "millrace_ingest_cut_total", Help: "Nodes, workloads, devices and strings that were cut from messages.",
 		}),
 	}
 	registry.MustRegister(m.messages, m.latency, m.cut)
@@ -40,7 +42,16 @@ func (m *Metrics) observe(r Result, latency time.Duration) {
 		return
 	}
 	m.latency.Observe(latency.Seconds())
-	if infra := r.Committed.InfraState; infra != nil && infra.Cut != nil && infra.MessageID == r.Message.MessageID {
-		m.cut.Add(float64(infra.Cut.Nodes + infra.Cut.Workloads + infra.Cut.Devices + infra.Cut.Strings))
+	m.cut.Add(float64(cutFrom(r)))
+}
+
+// cutFrom is how much of an applied message was cut.
+func cutFrom(r Result) int {
+	switch {
+	case r.Message.SourceType == factory.SourceFactoryState:
+		return r.Committed.FactoryState.Cut.Total()
+	case r.Message.SourceType == factory.SourceInfraState:
+		return r.Committed.InfraState.Cut.Total()
 	}
+	return 0
 }

@@ -21,7 +21,7 @@ const (
 func NormaliseFactoryState(m Message) FactoryState {
 	payload := fields{object: m.Payload, cut: new(Cut)}
 	sensor, ai := payload.child("sensor"), payload.child("ai_result")
-	return FactoryState{
+	state := FactoryState{
 		MessageID:                m.MessageID,
 		SourceTimestamp:          m.SourceTimestamp,
 		AggregationWindowSeconds: payload.integer("aggregation_window_seconds"),
@@ -35,6 +35,8 @@ func NormaliseFactoryState(m Message) FactoryState {
 		AbnormalSound:            normaliseSound(ai.text("abnormal_sound", NoSound)),
 		AISampleCount:            orZero(ai.count("sample_count")),
 	}
+	state.Cut = payload.cut.orNil()
+	return state
 }
 
 func normaliseSound(label string) string {
@@ -70,9 +72,7 @@ func NormaliseInfraState(m Message) InfraState {
 	state.PodsTotal, state.PodsReady = state.WorkloadSummary.Total, state.WorkloadSummary.Running
 	state.Nodes, payload.cut.Nodes = atMost(nodes, MaxNodes, Node.healthy)
 	state.Workloads, payload.cut.Workloads = atMost(workloads, MaxWorkloads, Workload.healthy)
-	if *payload.cut != (Cut{}) {
-		state.Cut = payload.cut
-	}
+	state.Cut = payload.cut.orNil()
 	return state
 }
 

@@ -21,6 +21,7 @@ type FactoryState struct {
 	BendScore                *exact.Decimal `json:"bend_score"`
 	AbnormalSound            string         `json:"abnormal_sound"`
 	AISampleCount            int64          `json:"ai_sample_count"`
+	Cut                      *Cut           `json:"cut,omitempty"`
 }
 
 // ID is the order of the message that the state came from.
@@ -113,6 +114,22 @@ type Cut struct {
 	Workloads int `json:"workloads"`
 	Devices   int `json:"devices"`
 	Strings   int `json:"strings"`
+}
+
+// Total is everything that was cut; none of a nil Cut.
+func (c *Cut) Total() int {
+	if c == nil {
+		return 0
+	}
+	return c.Nodes + c.Workloads + c.Devices + c.Strings
+}
+
+// orNil is nil when nothing was cut.
+func (c *Cut) orNil() *Cut {
+	if c.Total() == 0 {
+		return nil
+	}
+	return c
 }
 
 // ImageSnapshot is the newest camera picture of a factory; the bytes are in S3.

@@ -22,8 +22,8 @@ func TestTheExamplesOfTheAPIDocumentationWork(t *testing.T) {
 	require.NoError(t, err)
 	status := storagetest.Table(t, storagetest.Factory)
 	now := time.Now()
-	before := latest("factory-a", now.Add(-time.Minute), "11.5").History(time.Hour)
-	current := latest("factory-a", now, "12.5")
+	before := latest("factory-a", now.Add(-time.Minute), "96.5").History(time.Hour)
+	current := latest("factory-a", now, "97.5")
 	for _, row := range []any{before, current.History(time.Hour), current} {
 		require.NoError(t, status.Put(t.Context(), row, nil))
 	}

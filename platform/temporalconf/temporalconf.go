@@ -42,7 +42,7 @@ func Dial(ctx context.Context, logger *slog.Logger, registry prometheus.Register
 }
 
 func metricsHandler(registry prometheus.Registerer) (client.MetricsHandler, error) {
-	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo())
 	if err != nil {
 		return nil, fmt.Errorf("make metrics exporter: %w", err)
 	}
