@@ -2,13 +2,12 @@ package alert
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
-
-	"encoding/json"
 
 	"millrace/domain/alert"
 	"millrace/platform/secret"

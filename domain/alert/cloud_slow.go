@@ -1,6 +1,9 @@
 package alert
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // slow applies the rules of the slow half.
 func (r cloudRules) slow(half slowHalf) Decision {
@@ -85,7 +88,7 @@ func (r cloudRules) eksActive(d *Decision, s *eksManagement) {
 	}
 	groups := s.Nodegroups
 	if s.Nodegroup != nil {
-		groups = append(groups[:len(groups):len(groups)], *s.Nodegroup)
+		groups = append(slices.Clip(groups), *s.Nodegroup)
 	}
 	var facts []Fact
 	for _, g := range groups {

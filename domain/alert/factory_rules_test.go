@@ -116,11 +116,13 @@ func TestFactoryVectors(t *testing.T) {
 		"warning without causes": {"normal", `{"score":84,"level":"warning","top_causes":[]}`, []string{"warning#risk_level#state_snapshot"}, []string{}},
 		"warning without causes, pipeline warning": {
 			"warning", `{"score":84,"level":"warning"}`,
-			[]string{"warning#pipeline_status#warning"}, []string{"warning#risk_level#state_snapshot: pipeline_alert_covers"},
+			[]string{"warning#pipeline_status#warning"},
+			[]string{"warning#risk_level#state_snapshot: pipeline_alert_covers"},
 		},
 		"only freshness causes, pipeline warning": {
 			"warning", `{"score":84,"level":"warning","top_causes":[{"field":"data_freshness","reason":"pipeline_status_warning","contribution":10,"severity":"warning"}],"gates":[{"name":"pipeline_status_warning","level":"warning","field":"data_freshness"}]}`,
-			[]string{"warning#pipeline_status#warning"}, []string{"warning#risk_level#state_snapshot: pipeline_alert_covers"},
+			[]string{"warning#pipeline_status#warning"},
+			[]string{"warning#risk_level#state_snapshot: pipeline_alert_covers"},
 		},
 		"freshness causes known by name only": {
 			"critical", `{"score":0,"level":"danger","top_causes":[{"field":"x","reason":"pipeline_status_outage","severity":"danger"}],"gates":[{"name":"data_freshness_late","level":"danger"}]}`,
@@ -132,20 +134,24 @@ func TestFactoryVectors(t *testing.T) {
 		},
 		"freshness is an ordinary cause while the pipeline is normal": {
 			"normal", `{"score":49,"level":"danger","top_causes":[{"field":"data_freshness","reason":"pipeline_status_critical","contribution":41,"severity":"danger"}]}`,
-			[]string{"danger#pipeline_status_critical#state_snapshot"}, []string{"danger#pipeline_status_critical#state_snapshot: same_key:F1: risk.level is danger"},
+			[]string{"danger#pipeline_status_critical#state_snapshot"},
+			[]string{"danger#pipeline_status_critical#state_snapshot: same_key:F1: risk.level is danger"},
 		},
 		"a gate by its older names": {
 			"normal", `{"score":100,"level":"safe","gates":[{"reason":"pods_all_unready","severity":"danger","field":"pod_health"}]}`,
-			[]string{"danger#pods_all_unready#state_snapshot"}, []string{},
+			[]string{"danger#pods_all_unready#state_snapshot"},
+			[]string{},
 		},
 		"a gate with a field only": {"normal", `{"score":100,"level":"safe","gates":[{"level":"danger","field":"pod_health"}]}`, []string{"danger#pod_health#state_snapshot"}, []string{}},
 		"a cause with a field only": {
 			"normal", `{"score":60,"level":"warning","top_causes":[{"field":"Node Status!","contribution":3,"severity":"warning"}]}`,
-			[]string{"warning#node_status_#state_snapshot"}, []string{},
+			[]string{"warning#node_status_#state_snapshot"},
+			[]string{},
 		},
 		"the greatest contribution names the level": {
 			"normal", `{"score":60,"level":"warning","top_causes":[{"field":"a","reason":"small","contribution":3,"severity":"warning"},{"field":"b","reason":"big","contribution":3.5,"severity":"warning"}]}`,
-			[]string{"warning#big#state_snapshot"}, []string{},
+			[]string{"warning#big#state_snapshot"},
+			[]string{},
 		},
 		"a weighted cause of a gated field is the gate's": {
 			"normal", `{"score":0,"level":"danger","top_causes":[{"field":"node_status","reason":"node_status_weighted_penalty","contribution":90,"severity":"danger"},{"field":"node_status","reason":"nodes_all_not_ready","contribution":50,"severity":"danger"}],"gates":[{"name":"nodes_all_not_ready","level":"danger","field":"node_status"}]}`,

@@ -59,16 +59,16 @@ type Error struct {
 
 // Error says what happened.
 func (e *Error) Error() string {
-	text := "slack " + string(e.Failure)
+	parts := []string{"slack " + string(e.Failure)}
 	if e.Status != 0 {
-		text += fmt.Sprintf(": status %d", e.Status)
+		parts = append(parts, fmt.Sprintf("status %d", e.Status))
 	}
-	for _, more := range []string{e.Code, e.Cause} {
-		if more != "" {
-			text += ": " + more
+	for _, part := range []string{e.Code, e.Cause} {
+		if part != "" {
+			parts = append(parts, part)
 		}
 	}
-	return text
+	return strings.Join(parts, ": ")
 }
 
 // Client makes attempts. The zero value is ready for use.

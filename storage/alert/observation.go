@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"millrace/domain/alert"
@@ -82,9 +83,7 @@ func increment(key table.Key, set map[string]any, order string, oldest int64) ta
 
 func restart(key table.Key, set map[string]any, order string, oldest int64) table.Change {
 	first := map[string]any{"observation_count": 1}
-	for name, value := range set {
-		first[name] = value
-	}
+	maps.Copy(first, set)
 	return table.Change{Key: key, Set: first, Condition: &table.Condition{
 		Expression: "attribute_not_exists(#source) OR (#source < :source AND #observed < :oldest)",
 		Names:      map[string]string{"#observed": "last_observed_at", "#source": "last_source_updated_at"},

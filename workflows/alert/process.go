@@ -97,8 +97,7 @@ func (w *riskAlert) send(ctx workflow.Context, a alert.Alert, incident Incident)
 // isAmbiguous tells an attempt whose end is not known: Slack did not answer, or
 // the worker vanished.
 func isAmbiguous(err error) bool {
-	var application *temporal.ApplicationError
-	if errors.As(err, &application) {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return application.Type() == ErrAmbiguous
 	}
 	var timeout *temporal.TimeoutError
