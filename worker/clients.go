@@ -57,4 +57,5 @@ var capabilities = []func(*host, dependencies){
 	registerFactory,
 	registerMonitoring,
 	registerCloudInfra,
+	registerObservability,
 }

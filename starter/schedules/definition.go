@@ -13,6 +13,7 @@ import (
 	"millrace/workflows/cloudinfra"
 	"millrace/workflows/factory"
 	"millrace/workflows/names"
+	"millrace/workflows/observability"
 )
 
 // Definition is what one schedule should be. Its runs are workflows {ID}-{time}
@@ -63,6 +64,18 @@ func Definitions() []Definition {
 			ID: names.ScheduleCloudInfraSlow, Workflow: names.CloudInfraSlow, Input: cloudinfra.Input{},
 			Summary: "Look at the cluster and at how fresh the objects are", Every: 5 * time.Minute,
 			Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP, CatchUp: time.Minute,
+		},
+		{
+			ID: names.ScheduleSignalRollup, Workflow: names.SignalRollup, Input: observability.RollupInput{},
+			Summary: "Count the signals of applications and judge their alert rules", Every: 5 * time.Minute,
+			// A run counts all that is pending, so that one that is dropped costs nothing.
+			Offset: time.Minute, Overlap: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE, CatchUp: observability.RollupCatchUp,
+		},
+		{
+			ID: names.ScheduleSignalReconcile, Workflow: names.SignalReconcile, Input: observability.ReconcileInput{},
+			Summary: "Check that aggregates are what the signals add up to", Every: 24 * time.Hour,
+			// A run checks the day before its own too, for what buffering one run dropped.
+			Offset: 2 * time.Hour, Overlap: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE, CatchUp: observability.ReconcileCatchUp,
 		},
 	}
 }
