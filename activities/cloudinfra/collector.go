@@ -35,10 +35,10 @@ type Collector struct {
 	// GlobalCloudWatch is that of us-east-1, where CloudFront keeps its metrics.
 	GlobalCloudWatch CloudWatch
 	Kubernetes       Kubernetes
-	TaskQueues TaskQueues
-	Schedules  Schedules
-	Factories  Factories
-	Bucket     objects.Bucket
+	TaskQueues       TaskQueues
+	Schedules        Schedules
+	Factories        Factories
+	Bucket           objects.Bucket
 
 	Store storage.Store
 	// Observer, where set, is shown every snapshot that became the current state.
