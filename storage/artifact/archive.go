@@ -1,0 +1,73 @@
+package artifact
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"millrace/storage/objects"
+)
+
+// ArchivePrefix is where the content of a version goes: by the UTC month in
+// which its outcome became known.
+func ArchivePrefix(id string, version int, settled time.Time) string {
+	settled = settled.UTC()
+	return fmt.Sprintf("archive/%04d/%02d/%s/v%d/", settled.Year(), settled.Month(), id, version)
+}
+
+// CopyToArchive copies a version's files to the archive prefix in class GLACIER
+// and compares the checksum that the copy was given. Copies that are there
+// already are copied over with the same content.
+func (s Store) CopyToArchive(ctx context.Context, a Artifact, prefix string) error {
+	for _, f := range a.Files {
+		if err := s.copyObject(ctx, f, prefix+f.File().StoredName()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s Store) copyObject(ctx context.Context, f StoredFile, to string) error {
+	source := s.Bucket + "/" + (&url.URL{Path: f.Key}).EscapedPath()
+	if f.S3VersionID != "" {
+		source += "?versionId=" + url.QueryEscape(f.S3VersionID)
+	}
+	out, err := s.Client.CopyObject(ctx, &s3.CopyObjectInput{
+		Bucket: &s.Bucket, Key: &to, CopySource: &source,
+		StorageClass: types.StorageClassGlacier, ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
+	})
+	if err != nil {
+		return fmt.Errorf("copy %s to %s: %w", f.Key, to, err)
+	}
+	var got string
+	if out.CopyObjectResult != nil {
+		got = aws.ToString(out.CopyObjectResult.ChecksumSHA256)
+	}
+	sum, err := hex.DecodeString(strings.TrimPrefix(f.ContentHash, "sha256:"))
+	if err != nil {
+		return fmt.Errorf("hash of %s: %w", f.Key, err)
+	}
+	if want := base64.StdEncoding.EncodeToString(sum); got != want {
+		return &objects.IntegrityError{Bucket: s.Bucket, Key: to, Want: want, Got: got}
+	}
+	return nil
+}
+
+// RemoveOriginals deletes the content that was copied to the archive. Deleting
+// again is harmless; the bucket's versions keep the bytes for their retention.
+func (s Store) RemoveOriginals(ctx context.Context, a Artifact) error {
+	for _, f := range a.Files {
+		if _, err := s.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.Bucket, Key: &f.Key}); err != nil {
+			return fmt.Errorf("delete %s: %w", f.Key, err)
+		}
+	}
+	return nil
+}

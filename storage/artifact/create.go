@@ -1,0 +1,76 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"millrace/domain/artifact"
+	"millrace/storage/table"
+)
+
+// Creation is a new version as it is first written.
+type Creation struct {
+	Request    artifact.Request   `json:"request"`
+	Content    Content            `json:"content"`
+	State      artifact.State     `json:"state"`
+	Record     artifact.Record    `json:"record"`
+	Submission artifact.Assurance `json:"submission"`
+}
+
+// Create writes a version that does not exist yet, its first transition and the
+// beginning of its chain. Doing it again is no error; a number that somebody
+// else took, or that is not above all others, is ErrTaken.
+func (s Store) Create(ctx context.Context, c Creation) error {
+	if err := artifact.Transit(artifact.None, c.State); err != nil {
+		return err
+	}
+	r, at := c.Request, c.Record.At
+	item := Artifact{
+		common: newCommon("artifact", r.ArtifactID, r.Version, at, keys{
+			SK: versionKey(r.ArtifactID, r.Version).Sort, GSI1PK: "STATE#" + string(c.State), GSI1SK: indexSort(at, r.ArtifactID),
+		}),
+		Kind: r.Spec.Kind, Author: r.Author, Reason: r.Reason, State: c.State, StateSince: at, Spec: r.Spec,
+		Files: c.Content.Files, BundleHash: c.Content.BundleHash, ChainLength: 1, ChainLast: c.Record.Hash,
+		Submission: c.Submission, Claim: r.Claim,
+	}
+	step := Step{ArtifactID: r.ArtifactID, Version: r.Version, Record: c.Record, From: artifact.None, To: c.State, Reason: r.Reason}
+	var b batch
+	b.put(s.Table, item)
+	b.put(s.Table, provenanceItem(step))
+	b.put(s.Table, transitionItem(step))
+	b.update(s.Table, latestChange(r.ArtifactID, r.Version, at))
+	if b.err != nil {
+		return b.err
+	}
+	err := s.Table.TransactRetrying(ctx, b.writes...)
+	var refused *table.ConflictError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	current, err := s.Version(ctx, r.ArtifactID, r.Version)
+	switch {
+	case errors.Is(err, ErrNotFound):
+	case err != nil:
+		return err
+	case current.ChainLast == c.Record.Hash || current.ChainLength > 1 && current.BundleHash == item.BundleHash && current.CreatedAt.Equal(at):
+		return nil
+	}
+	return fmt.Errorf("version %d of %s: %w", r.Version, r.ArtifactID, ErrTaken)
+}
+
+func latestChange(id string, version int, at time.Time) table.Change {
+	return table.Change{
+		Key: headKey(id),
+		Set: map[string]any{"latest_version": version, "updated_at": at},
+		SetOnce: map[string]any{
+			"entity": "head", "artifact_id": id, "schema_version": schemaVersion, "created_at": at, "version": 0, "approved_version": 0,
+		},
+		Condition: &table.Condition{
+			Expression: "attribute_not_exists(#latest) OR #latest < :version",
+			Names:      map[string]string{"#latest": "latest_version"},
+			Values:     table.Item{":version": table.Int(int64(version))},
+		},
+	}
+}

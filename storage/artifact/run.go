@@ -1,0 +1,79 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"millrace/domain/artifact"
+	"millrace/storage/table"
+)
+
+func runKey(id, runID string) table.Key {
+	return table.Key{Partition: partition(id), Sort: "EXEC#" + runID}
+}
+
+// Begin claims a run: only the first call with its id succeeds, and tells so.
+func (s Store) Begin(ctx context.Context, id string, version int, run Run) (bool, error) {
+	at := run.StartedAt
+	item := Execution{
+		common: newCommon("execution", id, version, at, keys{
+			SK: "EXEC#" + run.RunID, GSI1PK: "RUN#" + artifact.Date(at), GSI1SK: indexSort(at, id),
+		}),
+		Run: run,
+	}
+	absent := s.Table.Absent()
+	err := s.Table.Put(ctx, item, &absent)
+	var refused *table.ConflictError
+	if errors.As(err, &refused) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Finish records how a run that began ended. The first word is the last: a run
+// that was declared lost stays lost.
+func (s Store) Finish(ctx context.Context, id string, run Run) error {
+	running := table.Condition{
+		Expression: "#status = :running", Names: map[string]string{"#status": "status"},
+		Values: table.Item{":running": table.String(string(Running))},
+	}
+	set := map[string]any{
+		"status": run.Status, "exit_code": run.ExitCode, "detail": run.Detail, "duration_ms": run.DurationMS,
+		"content_hashes": run.ContentHashes, "truncated": run.Truncated,
+	}
+	if run.FinishedAt != nil {
+		set["finished_at"], set["updated_at"] = *run.FinishedAt, *run.FinishedAt
+	}
+	err := s.Table.Update(ctx, table.Change{Key: runKey(id, run.RunID), Set: set, Condition: &running}, nil)
+	var refused *table.ConflictError
+	if errors.As(err, &refused) {
+		return fmt.Errorf("run %s is not running: %w", run.RunID, ErrConflict)
+	}
+	return err
+}
+
+// Run reads one run.
+func (s Store) Run(ctx context.Context, id, runID string) (Execution, error) {
+	var item Execution
+	found, err := s.Table.Get(ctx, runKey(id, runID), &item)
+	if err == nil && !found {
+		err = fmt.Errorf("run %s of %s: %w", runID, id, ErrNotFound)
+	}
+	return item, err
+}
+
+// Lose records that a run's worker was lost, unless it ended some other way; it
+// gives the run as it stands then, and false when no such run ever began.
+func (s Store) Lose(ctx context.Context, id, runID, detail string, now time.Time) (Execution, bool, error) {
+	err := s.Finish(ctx, id, Run{RunID: runID, Status: WorkerLost, ExitCode: -1, Detail: detail, FinishedAt: &now})
+	if err != nil && !errors.Is(err, ErrConflict) {
+		return Execution{}, false, err
+	}
+	run, err := s.Run(ctx, id, runID)
+	if errors.Is(err, ErrNotFound) {
+		return Execution{}, false, nil
+	}
+	return run, err == nil, err
+}
