@@ -145,7 +145,11 @@ func newAlerting(d dependencies, s alertSettings, secrets secret.SecretsManager)
 // register hosts the alert capability.
 func (a alerting) register(h *host) {
 	h.on(names.QueueAlerts, func(r worker.Registry) {
-		r.RegisterWorkflowWithOptions(workflows.RiskAlert, workflow.RegisterOptions{Name: names.RiskAlert})
+		// An entity lives for ever: pinned to the build that started it, it would
+		// keep that build's workers alive for ever too.
+		r.RegisterWorkflowWithOptions(workflows.RiskAlert, workflow.RegisterOptions{
+			Name: names.RiskAlert, VersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
+		})
 		for name, run := range map[string]any{
 			workflows.ConfirmAlertActivity: a.activities.ConfirmAlert, workflows.ReserveAlertActivity: a.activities.ReserveAlert,
 			workflows.SendAlertActivity: a.activities.SendAlert, workflows.SettleAlertActivity: a.activities.SettleAlert,

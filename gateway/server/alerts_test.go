@@ -12,10 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	alerts "millrace/activities/alert"
 	"millrace/domain/alert"
 	"millrace/domain/factory"
 	"millrace/domain/monitoring"
 	"millrace/gateway/server"
+	"millrace/platform/secret"
 	alertstore "millrace/storage/alert"
 	"millrace/storage/storagetest"
 )
@@ -262,4 +264,22 @@ func TestTheSinkServesItsOwnMachineOnly(t *testing.T) {
 
 func TestWithoutASinkThereIsNone(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, newFixture(t).call(http.MethodGet, "/dev/slack", "", "").Status)
+}
+
+func TestAlertsReachTheSinkByWebhook(t *testing.T) {
+	f := sinkOf(t, "")
+	t.Setenv("SINK_HOOK", f.url+"/dev/slack/{scope}")
+	sender := alerts.Slack{
+		Secrets: &secret.Reader{Now: time.Now}, Webhook: "env:SINK_HOOK", Language: alert.Korean,
+	}
+	raised := alert.Alert{
+		Scope: "app.shop", SourceType: alert.SourceApp, Severity: alert.Danger, Reason: "error_rate", Status: "firing",
+		SourceUpdatedAt: factory.MillisOf(clockStart), Summary: "12 % > 5 % & rising",
+	}
+	_, err := sender.Send(t.Context(), raised, alertstore.Incident{})
+	require.NoError(t, err)
+	page := string(f.call(http.MethodGet, "/dev/slack", "", "").Body)
+	require.Contains(t, page, "<strong>app.shop</strong>")
+	require.Contains(t, page, "AEGIS Alert | 위험 알림")
+	require.Contains(t, page, "12 % &gt; 5 % &amp; rising")
 }

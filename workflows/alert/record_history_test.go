@@ -175,9 +175,35 @@ func keep(t *testing.T, c client.Client, name string, run client.WorkflowRun) {
 	}
 	require.NotEmpty(t, recorded.Events)
 	require.NoError(t, newReplayer().ReplayWorkflowHistory(silent, &recorded))
-	if *record {
+	if *record && name != "" {
 		body, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(&recorded)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join("testdata", "replay_"+name+".json"), append(body, '\n'), 0o600))
 	}
+}
+
+// TestNoSignalIsLostWhenContinuingAsNewOnTheServer floods an entity until the
+// server suggests a new run, and counts.
+func TestNoSignalIsLostWhenContinuingAsNewOnTheServer(t *testing.T) {
+	const flood = 900
+	c := dial(t)
+	taskQueue := fmt.Sprintf("flood-%d", time.Now().UnixNano())
+	for range 2 {
+		w := worker.New(c, taskQueue, worker.Options{})
+		w.RegisterWorkflowWithOptions(RiskAlert, workflow.RegisterOptions{Name: names.RiskAlert})
+		(&answers{sends: map[string]int{}}).register(w)
+		require.NoError(t, w.Start())
+		t.Cleanup(w.Stop)
+	}
+	run := start(t, c, taskQueue, "factory-a", Raise{Alerts: []alert.Alert{danger("alert_0")}})
+	for i := 1; i < flood; i++ {
+		require.NoError(t, c.SignalWorkflow(t.Context(), run.GetID(), "", RaiseSignal, Raise{Alerts: []alert.Alert{danger(fmt.Sprintf("alert_%d", i))}}))
+	}
+	await(t, c, run, func(s Status) bool { return s.Totals["sent"] == flood && s.Pending == 0 })
+	described, err := c.DescribeWorkflowExecution(t.Context(), run.GetID(), "")
+	require.NoError(t, err)
+	latest := described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	require.NotEqual(t, run.GetRunID(), latest, "the entity continued as new")
+	require.NoError(t, c.TerminateWorkflow(t.Context(), run.GetID(), "", "test is over"))
+	keep(t, c, "", run)
 }
