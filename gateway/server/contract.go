@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"millrace/domain/cloudinfra"
 	"millrace/domain/factory"
 )
 
@@ -27,14 +28,35 @@ func (s *Server) serveContract() error {
 	return nil
 }
 
-// describeReadModels completes the schemas of the factory read models, which are
-// only ever answered: the framework leaves out embedded fields and the nulls of
+// schemaPrefix is where schemas lie in the contract.
+const schemaPrefix = "#/components/schemas/"
+
+// cloudInfraPackage is the package of the cloud infrastructure's read model.
+var cloudInfraPackage = reflect.TypeFor[cloudinfra.Latest]().PkgPath()
+
+// readModels are the packages of read models.
+var readModels = map[string]bool{reflect.TypeFor[factory.Latest]().PkgPath(): true, cloudInfraPackage: true}
+
+// schemaName names the schema of a type. Those of the cloud infrastructure are
+// named after it: it has views, sections and factories of its own.
+func schemaName(t reflect.Type, hint string) string {
+	name, element := huma.DefaultSchemaNamer(t, hint), t
+	for element.Kind() == reflect.Pointer || element.Kind() == reflect.Slice {
+		element = element.Elem()
+	}
+	if element.PkgPath() == cloudInfraPackage {
+		return "CloudInfra" + name
+	}
+	return name
+}
+
+// describeReadModels completes the schemas of the read models, which are only
+// ever answered: the framework leaves out embedded fields and the nulls of
 // values that are unknown.
 func describeReadModels(registry huma.Registry) {
-	packagePath := reflect.TypeFor[factory.Latest]().PkgPath()
 	for name, schema := range registry.Map() {
-		t := registry.TypeFromRef("#/components/schemas/" + name)
-		if t == nil || t.Kind() != reflect.Struct || t.PkgPath() != packagePath {
+		t := registry.TypeFromRef(schemaPrefix + name)
+		if t == nil || t.Kind() != reflect.Struct || !readModels[t.PkgPath()] {
 			continue
 		}
 		describeFields(registry, schema, t)

@@ -117,7 +117,8 @@ func newAPI(mux chi.Router) huma.API {
 	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		securityScheme: {Type: "http", Scheme: "bearer", Description: "A token of Millrace: mr_ and 43 characters. The scopes listed are those of the token."},
 	}
-	schemas := cfg.Components.Schemas
+	schemas := huma.NewMapRegistry(schemaPrefix, schemaName)
+	cfg.Components.Schemas = schemas
 	schemas.RegisterTypeAlias(reflect.TypeFor[exact.Decimal](), reflect.TypeFor[float64]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[factory.Millis](), reflect.TypeFor[time.Time]())
 	schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
