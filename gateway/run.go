@@ -18,6 +18,7 @@ import (
 	"millrace/gateway/server"
 	"millrace/platform/awsconf"
 	"millrace/platform/metrics"
+	cloudinfrastore "millrace/storage/cloudinfra"
 	factorystore "millrace/storage/factory"
 	monitoringstore "millrace/storage/monitoring"
 	observabilitystore "millrace/storage/observability"
@@ -86,6 +87,7 @@ func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, r
 		server.Memories(store, time.Now),
 		server.Statistics(store),
 		server.Factories(factories, cfg.FactoryIDs, time.Now),
+		server.CloudInfra(cloudinfrastore.Store{Table: factories.Table}, time.Now),
 		server.Signals(signals, prices, registry, time.Now),
 		server.Aggregates(signals, time.Now),
 		server.Traces(signals, time.Now),
