@@ -12,6 +12,7 @@ import (
 	"millrace/platform/config"
 	"millrace/platform/logging"
 	"millrace/starter/schedules"
+	"millrace/starter/signalcmd"
 	"millrace/starter/status"
 	"millrace/starter/tokens"
 )
@@ -27,6 +28,7 @@ type commands struct {
 	Status    status.Command    `cmd:"" help:"Show schedules, last runs, the queues' lag and the freshness of each factory."`
 	Token     tokens.Command    `cmd:"" help:"Make and look after access tokens."`
 	Factory   factoryCommand    `cmd:"" help:"Look into factories."`
+	Signals   signalcmd.Command `cmd:"" help:"Send, generate, count and check the signals of applications; show their usage."`
 }
 
 const description = "The operator's tool of Millrace."
