@@ -91,7 +91,7 @@ func acknowledged(devices []*device) map[string]bool {
 // is stored or quarantined.
 func (s *stack) reconcileUntilComplete(devices []*device, acked map[string]bool) {
 	s.t.Helper()
-	deadline := time.Now().Add(5 * time.Minute)
+	deadline := time.Now().Add(15 * time.Minute)
 	for {
 		stored, quarantined := s.leaves(devices, "processed/%s/factory_state/"), s.leaves(devices, "quarantine/%s/factory_state/")
 		var missing []string
