@@ -26,6 +26,7 @@ type provisionCommand struct {
 	config.Queues
 
 	Create       bool `help:"Create what is missing; without it, only check."`
+	Streams      bool `help:"Have the factory status table publish its changes. Nothing of Millrace reads them." negatable:"" default:"true" env:"MILLRACE_TABLE_STREAMS"`
 	SmallObjects bool `help:"Move objects under 128 KiB to colder storage classes too; S3 bills 128 KiB for each there." env:"MILLRACE_LIFECYCLE_SMALL_OBJECTS"`
 }
 
@@ -50,10 +51,10 @@ func (c *provisionCommand) Run(ctx context.Context) error {
 }
 
 func (c *provisionCommand) settle(ctx context.Context, cfg aws.Config) ([]provision.Finding, error) {
+	status := provision.FactoryStatusTable(c.FactoryStatusTable)
+	status.Stream = status.Stream && c.Streams
 	findings, err := provision.Tables(ctx, dynamodb.NewFromConfig(cfg), c.Create,
-		provision.GovernanceTable(c.GovernanceTable),
-		provision.MonitoringTable(c.MonitoringTable),
-		provision.FactoryStatusTable(c.FactoryStatusTable),
+		provision.GovernanceTable(c.GovernanceTable), provision.MonitoringTable(c.MonitoringTable), status,
 	)
 	if err != nil {
 		return findings, err

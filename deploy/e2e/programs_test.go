@@ -113,7 +113,7 @@ func newStack(t testing.TB) *stack {
 		HistoryTTL: 2 * time.Hour,
 	}
 	s.queue = queue.Queue{Client: sqs.NewFromConfig(cfg), URL: os.Getenv("MILLRACE_TELEMETRY_QUEUE_URL")}
-	run(t, "starter", "provision", "--create")
+	run(t, "starter", "provision", "--create", "--no-streams")
 	s.worker = start(t, []string{"MILLRACE_METRICS_ADDRESS=" + s.metrics}, "worker")
 	run(t, "starter", "up")
 	return s

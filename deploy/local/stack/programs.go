@@ -25,9 +25,11 @@ const (
 
 var binaries = []string{binWorker, binStarter, binGateway, binEdge}
 
-// provision makes tables, bucket and queues, as on AWS.
+// provision makes tables, bucket and queues, as on AWS, but for the stream of the
+// status table: nothing reads it, and dynoxide reads all of a stream's records at
+// every write, so that each is slower than the one before.
 func (s *Stack) provision() supervise.Part {
-	return s.once("provision", binStarter, "provision", "--create")
+	return s.once("provision", binStarter, "provision", "--create", "--no-streams")
 }
 
 // schedules makes or updates the schedules.
