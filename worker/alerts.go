@@ -130,20 +130,22 @@ type alerting struct {
 	activities activities.Activities
 }
 
-func newAlerting(d dependencies, s alertSettings, secrets secret.SecretsManager) alerting {
+func newAlerting(d dependencies) alerting {
+	s := d.settings.Alerts
 	metrics := activities.NewMetrics(d.registry)
 	store := storage.New(d.clients.dynamodb, d.settings.FactoryStatusTable, d.settings.GovernanceTable)
 	return alerting{
 		observer: activities.Observer{Raiser: &activities.Raiser{Temporal: d.temporal, Now: time.Now, Metrics: metrics}},
 		activities: activities.Activities{
-			Store: store, Sender: s.sender(secrets), Current: &activities.Current{Store: store, Now: time.Now},
+			Store: store, Sender: s.sender(d.clients.secrets), Current: &activities.Current{Store: store, Now: time.Now},
 			Cooldowns: s.Cooldowns.bySource(), Recovery: s.Recovery, Metrics: metrics, Logger: d.logger,
 		},
 	}
 }
 
-// register hosts the alert capability.
-func (a alerting) register(h *host) {
+// registerAlerts hosts the alert capability.
+func registerAlerts(h *host, d dependencies) {
+	a := d.alerting
 	h.on(names.QueueAlerts, func(r worker.Registry) {
 		// An entity lives for ever: pinned to the build that started it, it would
 		// keep that build's workers alive for ever too.

@@ -65,11 +65,12 @@ func TestAlertsAreHostedOnTheirQueue(t *testing.T) {
 		clients: clients{dynamodb: dynamodb.New(dynamodb.Options{})}, temporal: &mocks.Client{},
 		registry: prometheus.NewRegistry(), logger: slog.New(slog.DiscardHandler),
 	}
-	a := newAlerting(d, parseAlerts(t), nil)
-	require.NotNil(t, a.observer.Raiser)
+	d.settings.Alerts = parseAlerts(t)
+	d.alerting = newAlerting(d)
+	require.NotNil(t, d.alerting.observer.Raiser)
 	var s settings
 	s.TaskQueues.Names = []string{names.QueueScheduled}
 	h := newHost(&mocks.Client{}, s)
-	a.register(h)
+	registerAlerts(h, d)
 	require.Empty(t, h.workers, "a worker of other queues hosts no alerts")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
@@ -24,6 +25,7 @@ type clients struct {
 	s3         *s3.Client
 	sqs        *sqs.Client
 	cloudwatch *cloudwatch.Client
+	secrets    *secretsmanager.Client
 }
 
 func newClients(ctx context.Context) (clients, error) {
@@ -35,6 +37,7 @@ func newClients(ctx context.Context) (clients, error) {
 		config:   cfg,
 		dynamodb: dynamodb.NewFromConfig(cfg), s3: s3.NewFromConfig(cfg, pathStyle),
 		sqs: sqs.NewFromConfig(cfg), cloudwatch: cloudwatch.NewFromConfig(cfg),
+		secrets: secretsmanager.NewFromConfig(cfg),
 	}, nil
 }
 
@@ -48,6 +51,7 @@ type dependencies struct {
 	clients  clients
 	temporal client.Client
 	keys     monitoring.KeyRing
+	alerting alerting
 	registry prometheus.Registerer
 	logger   *slog.Logger
 }
@@ -58,4 +62,5 @@ var capabilities = []func(*host, dependencies){
 	registerMonitoring,
 	registerCloudInfra,
 	registerObservability,
+	registerAlerts,
 }

@@ -55,7 +55,7 @@ func cloudInfraCollector(d dependencies) activities.Collector {
 		TaskQueues: d.temporal.WorkflowService(), Schedules: d.temporal.ScheduleClient(),
 		Factories: status, Bucket: objects.Bucket{Client: d.clients.s3, Name: d.settings.DataBucket},
 		Store: storage.Store{Table: status.Table, Bucket: status.Bucket, FastTTL: settings.FastHistoryTTL, SlowTTL: settings.SlowHistoryTTL},
-		Now:   time.Now, Logger: d.logger,
+		Now:   time.Now, Logger: d.logger, Observer: d.alerting.observer,
 	}
 }
 

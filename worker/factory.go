@@ -55,6 +55,7 @@ func factoryIngest(d dependencies, store storage.Store) activities.Drains {
 		Telemetry:  queue.Queue{Client: d.clients.sqs, URL: d.settings.TelemetryQueueURL},
 		RuleErrors: queue.Queue{Client: d.clients.sqs, URL: d.settings.RuleErrorsQueueURL},
 		Ingester:   activities.Ingester{Store: store, Now: time.Now},
+		Observer:   d.alerting.observer,
 		Metrics:    activities.NewMetrics(d.registry),
 		Stretch:    workflows.DrainStretch,
 		Logger:     d.logger,
@@ -79,7 +80,7 @@ func factoryReconciler(d dependencies, store storage.Store) activities.Reconcile
 }
 
 func factoryRefresher(d dependencies, store storage.Store) activities.Refresher {
-	return activities.Refresher{Store: store, Factories: d.settings.FactoryIDs, Now: time.Now, Logger: d.logger}
+	return activities.Refresher{Store: store, Factories: d.settings.FactoryIDs, Observer: d.alerting.observer, Now: time.Now, Logger: d.logger}
 }
 
 func factoryAggregator(d dependencies, store storage.Store) activities.Aggregator {

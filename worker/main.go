@@ -53,6 +53,7 @@ func run(ctx context.Context, s settings, logger *slog.Logger) error {
 	defer temporal.Close()
 	h := newHost(temporal, s)
 	d := dependencies{settings: s, clients: clients, temporal: temporal, keys: keys, registry: registry, logger: logger}
+	d.alerting = newAlerting(d)
 	for _, register := range capabilities {
 		register(h, d)
 	}

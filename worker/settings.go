@@ -24,6 +24,7 @@ type settings struct {
 	Retention        retention          `embed:"" group:"Factories"`
 	Monitoring       monitoringSettings `embed:"" group:"Monitoring"`
 	CloudInfra       config.CloudInfra  `embed:"" group:"Cloud infrastructure"`
+	Alerts           alertSettings      `embed:"" group:"Alerts"`
 }
 
 // taskQueues says which task queues are polled and how the worker leaves them.
@@ -52,7 +53,7 @@ var knownQueues = []string{
 
 // Validate refuses settings that can't work, all of them in one error.
 func (s *settings) Validate() error {
-	problems := []error{s.Stores.Validate(), s.Factories.Validate(), s.Retention.check(), s.CloudInfra.Validate()}
+	problems := []error{s.Stores.Validate(), s.Factories.Validate(), s.Retention.check(), s.CloudInfra.Validate(), s.Alerts.check()}
 	for _, name := range s.TaskQueues.Names {
 		if !slices.Contains(knownQueues, name) {
 			problems = append(problems, fmt.Errorf("MILLRACE_WORKER_QUEUES: %q is none of %v", name, knownQueues))
