@@ -33,7 +33,8 @@ func LatencyCounter(durationMS exact.Decimal) string {
 // nearest rank, is above Lower and at most Upper, for certain: both are bounds of
 // one bucket, so that Value, interpolated between them, is off by less than their
 // distance. Bounds grow by 2 or 2.5, so it is off by less than 60 % of Upper, or
-// 150 % of Lower. Upper is nil above 100 s; Value is Lower then.
+// 150 % of Lower, and by less than 1 ms in the first bucket. Upper is nil above
+// 100 s; Value is Lower then.
 type Percentile struct {
 	Value exact.Decimal  `json:"value"`
 	Lower exact.Decimal  `json:"lower"`
