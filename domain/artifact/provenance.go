@@ -85,3 +85,13 @@ func VerifyChain(version int, records []Record) (Chain, error) {
 	}
 	return end, nil
 }
+
+// Event is what a record's payload hash is of.
+type Event struct {
+	From       State     `json:"from"`
+	To         State     `json:"to"`
+	Reason     string    `json:"reason,omitempty"`
+	Run        string    `json:"run,omitempty"`
+	BundleHash string    `json:"bundle_hash"`
+	Decision   *Decision `json:"decision,omitempty"`
+}

@@ -45,8 +45,7 @@ func (s Store) Create(ctx context.Context, c Creation) error {
 		return b.err
 	}
 	err := s.Table.TransactRetrying(ctx, b.writes...)
-	var refused *table.ConflictError
-	if !errors.As(err, &refused) {
+	if _, refused := errors.AsType[*table.ConflictError](err); !refused {
 		return err
 	}
 	current, err := s.Version(ctx, r.ArtifactID, r.Version)

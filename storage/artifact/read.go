@@ -43,7 +43,7 @@ func (s Store) Transitions(ctx context.Context, id string, version int) ([]Trans
 // Approvals are the decisions about a version, in order.
 func (s Store) Approvals(ctx context.Context, id string, version int) ([]Approval, error) {
 	items, err := all[Approval](ctx, s.Table, id, "APPROVAL#")
-	return slices.DeleteFunc(items, func(i Approval) bool { return i.common.Version != version }), err
+	return slices.DeleteFunc(items, func(i Approval) bool { return i.Version != version }), err
 }
 
 // Runs are the runs of a version, in order.

@@ -25,8 +25,7 @@ func (s Store) Begin(ctx context.Context, id string, version int, run Run) (bool
 	}
 	absent := s.Table.Absent()
 	err := s.Table.Put(ctx, item, &absent)
-	var refused *table.ConflictError
-	if errors.As(err, &refused) {
+	if _, refused := errors.AsType[*table.ConflictError](err); refused {
 		return false, nil
 	}
 	return err == nil, err
@@ -47,8 +46,7 @@ func (s Store) Finish(ctx context.Context, id string, run Run) error {
 		set["finished_at"], set["updated_at"] = *run.FinishedAt, *run.FinishedAt
 	}
 	err := s.Table.Update(ctx, table.Change{Key: runKey(id, run.RunID), Set: set, Condition: &running}, nil)
-	var refused *table.ConflictError
-	if errors.As(err, &refused) {
+	if _, refused := errors.AsType[*table.ConflictError](err); refused {
 		return fmt.Errorf("run %s is not running: %w", run.RunID, ErrConflict)
 	}
 	return err

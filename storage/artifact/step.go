@@ -78,8 +78,7 @@ func (s Store) Commit(ctx context.Context, step Step) error {
 		return err
 	}
 	err = s.Table.TransactRetrying(ctx, writes...)
-	var refused *table.ConflictError
-	if errors.As(err, &refused) {
+	if _, refused := errors.AsType[*table.ConflictError](err); refused {
 		return s.whyRefused(ctx, step)
 	}
 	if err != nil {

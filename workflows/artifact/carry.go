@@ -1,0 +1,92 @@
+package artifact
+
+import (
+	"slices"
+	"time"
+
+	"millrace/domain/artifact"
+)
+
+// Input starts a lifecycle; Carry is only for its own continuation.
+type Input struct {
+	Request artifact.Request `json:"request"`
+	Carry   *Carry           `json:"carry,omitempty"`
+}
+
+// Carry is the whole state of a lifecycle, which continue-as-new hands on.
+type Carry struct {
+	State      artifact.State      `json:"state"`
+	Since      time.Time           `json:"since"`
+	BundleHash string              `json:"bundle_hash"`
+	Chain      artifact.Chain      `json:"chain"`
+	LastAt     time.Time           `json:"last_at"`
+	Settings   Settings            `json:"settings"`
+	Decisions  []artifact.Decision `json:"decisions,omitempty"`
+	Refusals   []Refusal           `json:"refusals,omitempty"`
+	Refused    int                 `json:"refused,omitempty"`
+	Runs       []RunInfo           `json:"runs,omitempty"`
+	// Handled are the ids of commands that were taken.
+	Handled []string `json:"handled,omitempty"`
+	// ReviewSince is when the review began, ApprovedAt when it ended well.
+	ReviewSince time.Time `json:"review_since,omitzero"`
+	ApprovedAt  time.Time `json:"approved_at,omitzero"`
+	RemindedAt  time.Time `json:"reminded_at,omitzero"`
+	// Requested tells that somebody asked for the run.
+	Requested bool `json:"requested,omitempty"`
+	// NotBefore holds back the next try of what had to wait.
+	NotBefore time.Time `json:"not_before,omitzero"`
+	// Began tells whether a run of the primary file began.
+	Began bool `json:"began,omitempty"`
+	// Holder is the run for which HEAD is held.
+	Holder string `json:"holder,omitempty"`
+	// SafeAt is when a lost script is surely dead.
+	SafeAt time.Time `json:"safe_at,omitzero"`
+	Undo   *Undo     `json:"undo,omitempty"`
+}
+
+// Refusal is a command that was not taken.
+type Refusal struct {
+	At     time.Time     `json:"at"`
+	Verb   artifact.Verb `json:"command,omitempty"`
+	Actor  string        `json:"actor,omitempty"`
+	Reason string        `json:"reason"`
+}
+
+// RunInfo is a run as the status shows it.
+type RunInfo struct {
+	RunID  string        `json:"run_id"`
+	Role   artifact.Role `json:"role"`
+	Status string        `json:"status"`
+	Detail string        `json:"detail,omitempty"`
+	At     time.Time     `json:"at"`
+}
+
+// Bounds of what is remembered.
+const (
+	maxRefusals = 50
+	maxHandled  = 500
+	maxRuns     = 20
+)
+
+func remember[T any](list []T, item T, limit int) []T {
+	list = append(list, item)
+	return slices.Clone(list[max(0, len(list)-limit):])
+}
+
+// Status is the answer to the query.
+type Status struct {
+	ArtifactID string         `json:"artifact_id"`
+	Version    int            `json:"version"`
+	Kind       artifact.Kind  `json:"kind"`
+	Author     string         `json:"author"`
+	State      artifact.State `json:"state"`
+	Since      time.Time      `json:"since"`
+	BundleHash string         `json:"bundle_hash"`
+	Tally      artifact.Tally `json:"tally"`
+	WaitingFor string         `json:"waiting_for"`
+	Until      time.Time      `json:"until,omitzero"`
+	Refused    int            `json:"refused"`
+	Refusals   []Refusal      `json:"refusals"`
+	Runs       []RunInfo      `json:"runs"`
+	Undo       *Undo          `json:"undo,omitempty"`
+}

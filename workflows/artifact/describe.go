@@ -1,0 +1,71 @@
+package artifact
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"millrace/domain/artifact"
+	"millrace/workflows/names"
+)
+
+var (
+	idAttribute     = temporal.NewSearchAttributeKeyKeyword(names.ArtifactIDAttribute)
+	stateAttribute  = temporal.NewSearchAttributeKeyKeyword(names.ArtifactStateAttribute)
+	kindAttribute   = temporal.NewSearchAttributeKeyKeyword(names.ArtifactKindAttribute)
+	authorAttribute = temporal.NewSearchAttributeKeyKeyword(names.ArtifactAuthorAttribute)
+)
+
+// status is the answer to the query.
+func (l *lifecycle) status() Status {
+	return Status{
+		ArtifactID: l.request.ArtifactID, Version: l.request.Version, Kind: l.request.Spec.Kind, Author: l.request.Author,
+		State: l.State, Since: l.Since, BundleHash: l.BundleHash, Tally: l.tally(), WaitingFor: l.waiting, Until: l.until,
+		Refused: l.Refused, Refusals: l.Refusals, Runs: l.Runs, Undo: l.Undo,
+	}
+}
+
+// describe brings what the Temporal UI shows up to date.
+func (l *lifecycle) describe(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, l.details())
+	if !l.Settings.SearchAttributes {
+		return
+	}
+	known := workflow.GetTypedSearchAttributes(ctx)
+	if state, ok := known.GetKeyword(stateAttribute); ok && state == string(l.State) {
+		return
+	}
+	err := workflow.UpsertTypedSearchAttributes(ctx,
+		idAttribute.ValueSet(l.request.ArtifactID), stateAttribute.ValueSet(string(l.State)),
+		kindAttribute.ValueSet(string(l.request.Spec.Kind)), authorAttribute.ValueSet(l.request.Author))
+	if err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes were not set", "error", err)
+	}
+}
+
+func (l *lifecycle) details() string {
+	t := l.tally()
+	var b strings.Builder
+	b.WriteString("| | |\n|---|---|\n")
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "| %s | %s |\n", name, strings.NewReplacer("|", "\\|", "\n", " ").Replace(value))
+		}
+	}
+	row("state", fmt.Sprintf("**%s** since %s", l.State, artifact.Timestamp(l.Since)))
+	row("waiting for", l.waiting)
+	row("asked by", l.request.Author)
+	row("reason", l.request.Reason)
+	row("content", l.BundleHash)
+	row("approvals", fmt.Sprintf("%d of %d: %s", len(t.Approvals), t.Required, strings.Join(t.Approvals, ", ")))
+	row("rejections", strings.Join(t.Rejections, ", "))
+	for _, r := range l.Runs {
+		row("run of "+string(r.Role), fmt.Sprintf("%s: %s %s", r.RunID, r.Status, r.Detail))
+	}
+	if n := len(l.Refusals); n > 0 {
+		row("last refusal", l.Refusals[n-1].Reason)
+	}
+	return b.String()
+}

@@ -1,0 +1,109 @@
+package artifact
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"millrace/domain/artifact"
+)
+
+// move writes a change of state and makes it.
+func (l *lifecycle) move(ctx workflow.Context, to artifact.State, actor, reason string, change func(*Step)) error {
+	if err := artifact.Transit(l.State, to); err != nil {
+		return applicationError(err)
+	}
+	return l.commit(ctx, string(to), to, actor, reason, change)
+}
+
+// commit writes a step in one transaction and then makes it in memory.
+func (l *lifecycle) commit(ctx workflow.Context, name string, to artifact.State, actor, reason string, change func(*Step)) error {
+	step := Step{ArtifactID: l.request.ArtifactID, Version: l.request.Version, From: l.State, To: to, Reason: reason}
+	at := l.stamp(ctx)
+	if change != nil {
+		change(&step)
+	}
+	if step.Decision != nil {
+		step.Decision.RecordedAt = at
+	}
+	bundle := l.BundleHash
+	if step.BundleHash != "" {
+		bundle = step.BundleHash
+	}
+	event := artifact.Event{From: step.From, To: to, Reason: reason, Run: step.Run, BundleHash: bundle, Decision: step.Decision}
+	record, chain, err := l.Chain.Extend(l.request.Version, name, actor, at, bundle, event)
+	if err != nil {
+		return err
+	}
+	step.Record = record
+	if err := l.local(ctx, fmt.Sprintf("Write %s by %s", name, actor), CommitActivity, step, nil); err != nil {
+		return err
+	}
+	l.Chain, l.LastAt = chain, at
+	if to != l.State {
+		l.enter(to, at)
+	}
+	l.describe(ctx)
+	return nil
+}
+
+// publish writes metadata.json, and the provenance document once the outcome is
+// known.
+func (l *lifecycle) publish(ctx workflow.Context) error {
+	ctx, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	request := PublishRequest{VersionRef: l.ref(), Provenance: l.State.Settled()}
+	options := contentOptions("Write the snapshots of metadata and provenance")
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), PublishActivity, request).Get(ctx, nil)
+}
+
+// notify raises an alert and waits for nobody to see it. A failure is logged
+// only: alerts must not stop a lifecycle.
+func (l *lifecycle) notify(ctx workflow.Context, reason, summary string, danger bool) {
+	disconnected, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	request := AlertRequest{VersionRef: l.ref(), Reason: reason, Danger: danger, State: l.State, Summary: summary, At: workflow.Now(ctx)}
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(disconnected, noticeOptions("Alert: "+reason)), AlertActivity, request).Get(disconnected, nil)
+	if err != nil {
+		workflow.GetLogger(ctx).Warn("alert was not raised", "reason", reason, "error", err)
+	}
+}
+
+func (l *lifecycle) ref() VersionRef {
+	return VersionRef{ArtifactID: l.request.ArtifactID, Version: l.request.Version}
+}
+
+// typeOf is the type of an activity's error, "" for what has none.
+func typeOf(err error) string {
+	if e, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return e.Type()
+	}
+	return ""
+}
+
+// messageOf is an activity's error without the wrapping of the SDK.
+func messageOf(err error) string {
+	if e, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return e.Message()
+	}
+	return err.Error()
+}
+
+// applicationError gives a rule's error its type for callers.
+func applicationError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*artifact.InvalidError](err); ok {
+		return temporal.NewNonRetryableApplicationError(err.Error(), ErrInvalid, nil)
+	}
+	if _, ok := errors.AsType[*artifact.RefusedError](err); ok {
+		return temporal.NewNonRetryableApplicationError(err.Error(), ErrRefused, nil)
+	}
+	if _, ok := errors.AsType[*artifact.TransitionError](err); ok {
+		return temporal.NewNonRetryableApplicationError(err.Error(), ErrConflict, nil)
+	}
+	return err
+}

@@ -1,0 +1,22 @@
+package names
+
+import "fmt"
+
+// Workflow types of artifacts.
+const (
+	ArtifactLifecycle = "ArtifactLifecycle"
+)
+
+// Search attributes of ArtifactLifecycle, all of type Keyword. A namespace must
+// have them before artifacts run there.
+const (
+	ArtifactIDAttribute     = "MillraceArtifactId"
+	ArtifactStateAttribute  = "MillraceArtifactState"
+	ArtifactKindAttribute   = "MillraceArtifactKind"
+	ArtifactAuthorAttribute = "MillraceArtifactAuthor"
+)
+
+// ArtifactLifecycleID is the workflow id of a version of an artifact.
+func ArtifactLifecycleID(artifactID string, version int) string {
+	return fmt.Sprintf("artifact/%s/v%d", artifactID, version)
+}
