@@ -56,6 +56,7 @@ func factoryIngest(d dependencies, store storage.Store) activities.Drains {
 		RuleErrors: queue.Queue{Client: d.clients.sqs, URL: d.settings.RuleErrorsQueueURL},
 		Ingester:   activities.Ingester{Store: store, Now: time.Now},
 		Observer:   d.alerting.observer,
+		Watched:    d.settings.FactoryIDs,
 		Metrics:    activities.NewMetrics(d.registry),
 		Stretch:    workflows.DrainStretch,
 		Logger:     d.logger,

@@ -17,8 +17,11 @@ type Drains struct {
 	RuleErrors queue.Queue
 	Ingester   Ingester
 	Observer   Observer
-	Metrics    *Metrics
-	Settings   queue.Settings
+	// Watched are the factories that are refreshed and aggregated; messages of
+	// others are taken too, with a warning.
+	Watched  []string
+	Metrics  *Metrics
+	Settings queue.Settings
 	// Stretch is how long one activity drains; workflows.DrainStretch in
 	// production.
 	Stretch time.Duration
@@ -28,7 +31,7 @@ type Drains struct {
 // DrainTelemetry takes telemetry messages into the read models for one stretch.
 func (d Drains) DrainTelemetry(ctx context.Context, req workflows.DrainRequest) (workflows.DrainResult, error) {
 	logger := d.Logger.With("consumer", req.Consumer)
-	handler := newTelemetryHandler(d.Ingester, d.Observer, d.Metrics, logger)
+	handler := newTelemetryHandler(d, logger)
 	result := d.drain(ctx, d.Telemetry, handler, logger)
 	result.Outcomes = handler.totals()
 	return result, nil

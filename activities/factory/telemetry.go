@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 
 	"millrace/domain/factory"
@@ -26,6 +27,7 @@ type telemetryHandler struct {
 	ingester Ingester
 	observer Observer
 	metrics  *Metrics
+	watched  []string
 	logger   *slog.Logger
 
 	mu       sync.Mutex
@@ -33,9 +35,9 @@ type telemetryHandler struct {
 	outcomes map[string]int64
 }
 
-func newTelemetryHandler(ingester Ingester, observer Observer, metrics *Metrics, logger *slog.Logger) *telemetryHandler {
+func newTelemetryHandler(d Drains, logger *slog.Logger) *telemetryHandler {
 	return &telemetryHandler{
-		ingester: ingester, observer: observer, metrics: metrics, logger: logger,
+		ingester: d.Ingester, observer: d.Observer, metrics: d.Metrics, watched: d.Watched, logger: logger,
 		states: make(map[string]*factory.Latest), outcomes: make(map[string]int64),
 	}
 }
@@ -94,6 +96,9 @@ func (h *telemetryHandler) state(lane string) *factory.Latest {
 func (h *telemetryHandler) remember(lane string, state *factory.Latest) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if _, seen := h.states[lane]; !seen && state != nil && !slices.Contains(h.watched, lane) {
+		h.logger.Warn("factory sends but is not watched: nobody refreshes or aggregates it", "factory", lane, "setting", "MILLRACE_FACTORY_IDS")
+	}
 	h.states[lane] = state
 }
 

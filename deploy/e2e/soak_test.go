@@ -107,6 +107,7 @@ func (s *stack) reconcileUntilComplete(devices []*device, acked map[string]bool)
 			return
 		}
 		require.True(s.t, time.Now().Before(deadline), "missing: %v", missing[:min(5, len(missing))])
+		s.awaitEmptyQueue(deadline)
 		s.reconcile()
 		time.Sleep(5 * time.Second)
 	}
@@ -119,6 +120,15 @@ func (s *stack) requireOriginals(devices []*device, acked map[string]bool) {
 	for id := range acked {
 		require.True(s.t, raw[id], "no original of %s", id)
 	}
+}
+
+// awaitEmptyQueue waits until the consumer has worked off what it was given.
+func (s *stack) awaitEmptyQueue(deadline time.Time) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		depth, err := s.queue.Depth(s.t.Context())
+		return err == nil && depth.Visible+depth.InFlight == 0
+	}, time.Until(deadline), time.Second, "the queue is never empty")
 }
 
 // reconcile runs RawReconcile as an operator would, and waits for it.

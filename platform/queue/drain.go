@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 )
 
 // Handler processes the messages of a drained queue.
@@ -81,7 +82,12 @@ type Drainer struct {
 	slots   *semaphore.Weighted
 	deletes chan Message
 	counts  struct{ received, deleted, abandoned, outages atomic.Int64 }
+	// remarks bounds the log lines of faults that hit every message alike.
+	remarks rate.Sometimes
 }
+
+// remarkEvery is how often a drain speaks of one kind of trouble.
+const remarkEvery = 5 * time.Second
 
 // Counts are what was done so far.
 func (d *Drainer) Counts() Counts {
@@ -97,6 +103,7 @@ func (d *Drainer) Run(ctx, stop context.Context) {
 	d.Settings = d.Settings.withDefaults()
 	d.slots = semaphore.NewWeighted(d.Settings.InFlight)
 	d.deletes = make(chan Message, d.Settings.InFlight)
+	d.remarks = rate.Sometimes{First: 1, Interval: remarkEvery}
 	d.breaker = breaker{min: d.Settings.MinBackoff, max: d.Settings.MaxBackoff}
 	receiving, stopReceiving := context.WithCancel(stop)
 	defer stopReceiving()
@@ -180,9 +187,14 @@ func (d *Drainer) settle(m Message, err error) {
 	case errors.Is(err, ErrOutage):
 		d.outage(err)
 	default:
-		d.Logger.Warn("message is left to come back", "message", m.ID, "error", err)
+		d.remark("message is left to come back", err)
 	}
 	d.abandon(m)
+}
+
+// remark logs trouble, but not once per message.
+func (d *Drainer) remark(what string, err error) {
+	d.remarks.Do(func() { d.Logger.Warn("queue drain in trouble", "what", what, "error", err) })
 }
 
 // abandon lets a message's visibility lapse, so that it comes back.
@@ -210,7 +222,7 @@ func (d *Drainer) renew(ctx context.Context, done <-chan struct{}) {
 			return
 		case <-ticker.C:
 			if err := d.Queue.Extend(ctx, d.held.all(), d.Settings.Visibility); err != nil {
-				d.Logger.Warn("visibility not renewed", "error", err)
+				d.remark("visibility not renewed", err)
 			}
 		}
 	}
@@ -247,7 +259,7 @@ func (d *Drainer) delete(ctx context.Context, batch []Message) []Message {
 		return batch
 	}
 	if err := d.Queue.Delete(ctx, batch); err != nil {
-		d.Logger.Warn("finished messages not deleted, they come back", "error", err)
+		d.remark("finished messages not deleted, they come back", err)
 	} else {
 		d.counts.deleted.Add(int64(len(batch)))
 	}

@@ -3,6 +3,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,14 +149,16 @@ func (q Queue) Depth(ctx context.Context) (Depth, error) {
 	return Depth{Visible: visible, InFlight: inFlight}, nil
 }
 
+// inBatches does all batches whatever becomes of one; the first error stands for
+// all.
 func inBatches(messages []Message, do func([]Message) error) error {
-	var errs []error
+	var first error
 	for len(messages) > 0 {
 		n := min(len(messages), MaxBatch)
-		errs = append(errs, do(messages[:n]))
+		first = cmp.Or(first, do(messages[:n]))
 		messages = messages[n:]
 	}
-	return errors.Join(errs...)
+	return first
 }
 
 func failures(operation string, failed []types.BatchResultErrorEntry) error {

@@ -12,12 +12,13 @@ import (
 const DrainStretch = 5 * time.Minute
 
 // drainOptions leave a minute for finishing what is held. The heartbeat comes
-// every 15 s from its own goroutine, so three missed ones mean a dead worker.
+// every 15 s from its own goroutine, so two missed ones mean a dead worker: another
+// goes on well before factories look stale (60 s).
 // An outage is dealt with inside the activity; what ends it early is retried for
 // as long as the consumer is meant to run.
 var drainOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: DrainStretch + time.Minute,
-	HeartbeatTimeout:    45 * time.Second,
+	HeartbeatTimeout:    30 * time.Second,
 	WaitForCancellation: true,
 	RetryPolicy: &temporal.RetryPolicy{
 		InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second,

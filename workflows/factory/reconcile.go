@@ -54,9 +54,7 @@ func RawReconcile(ctx workflow.Context, req ReconcileRequest) (ReconcileResult, 
 	if err := workflow.SetQueryHandler(ctx, StatusQuery, func() (ReconcileResult, error) { return result, nil }); err != nil {
 		return result, err
 	}
-	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, planOptions), PlanReconcileActivity, req).Get(ctx, &result.Plan)
-	if err != nil || result.Plan.Skipped != "" {
-		workflow.SetCurrentDetails(ctx, result.details())
+	if err := planReconcile(ctx, req, &result); err != nil || result.Plan.Skipped != "" {
 		return result, err
 	}
 	ctx = workflow.WithActivityOptions(ctx, reconcileOptions)
@@ -72,6 +70,29 @@ func RawReconcile(ctx workflow.Context, req ReconcileRequest) (ReconcileResult, 
 		workflow.SetCurrentDetails(ctx, result.details())
 	}
 	return result, nil
+}
+
+// A run that finds the queue busy looks again later, within the hour: what a
+// fault lost is to be back in minutes.
+const (
+	planAttempts = 8
+	planPause    = 5 * time.Minute
+)
+
+func planReconcile(ctx workflow.Context, req ReconcileRequest, result *ReconcileResult) error {
+	options := workflow.WithActivityOptions(ctx, planOptions)
+	for attempt := 1; ; attempt++ {
+		var plan ReconcilePlan
+		err := workflow.ExecuteActivity(options, PlanReconcileActivity, req).Get(ctx, &plan)
+		result.Plan = plan
+		workflow.SetCurrentDetails(ctx, result.details())
+		if err != nil || plan.Skipped == "" || attempt == planAttempts {
+			return err
+		}
+		if err := workflow.Sleep(ctx, planPause); err != nil {
+			return err
+		}
+	}
 }
 
 // settleWindow fills in the window and refuses one that can't be.

@@ -101,14 +101,29 @@ func TestTheWindowOfAReconciliation(t *testing.T) {
 func TestASkippedReconciliationSaysWhy(t *testing.T) {
 	env := repairEnvironment(t, noon)
 	plan := ReconcilePlan{FactoryIDs: []string{"factory-a"}, Skipped: "the queue holds 7 messages of unknown age"}
-	env.OnActivity(PlanReconcileActivity, mock.Anything, mock.Anything).Return(plan, nil).Once()
+	env.OnActivity(PlanReconcileActivity, mock.Anything, mock.Anything).Return(plan, nil).Times(planAttempts)
 	env.ExecuteWorkflow(RawReconcile, ReconcileRequest{})
 	require.NoError(t, env.GetWorkflowError())
 	var result ReconcileResult
 	require.NoError(t, env.GetWorkflowResult(&result))
 	require.Equal(t, plan.Skipped, result.Plan.Skipped)
 	require.Contains(t, result.details(), plan.Skipped)
+	env.AssertExpectations(t)
 	env.AssertNotCalled(t, ReconcileFactoryActivity, mock.Anything, mock.Anything)
+}
+
+func TestABusyQueueIsLookedAtAgain(t *testing.T) {
+	env := repairEnvironment(t, noon)
+	busy := ReconcilePlan{Skipped: "the queue holds 7 messages of unknown age"}
+	env.OnActivity(PlanReconcileActivity, mock.Anything, mock.Anything).Return(busy, nil).Once()
+	env.OnActivity(PlanReconcileActivity, mock.Anything, mock.Anything).Return(ReconcilePlan{FactoryIDs: []string{"factory-a"}}, nil).Once()
+	env.OnActivity(ReconcileFactoryActivity, mock.Anything, mock.Anything).Return(ReconcileCounts{Enqueued: 3}, nil).Once()
+	env.ExecuteWorkflow(RawReconcile, ReconcileRequest{})
+	require.NoError(t, env.GetWorkflowError())
+	var result ReconcileResult
+	require.NoError(t, env.GetWorkflowResult(&result))
+	require.EqualValues(t, 3, result.Counts.Enqueued)
+	require.Equal(t, noon.Add(planPause), env.Now().UTC().Truncate(time.Second))
 }
 
 func TestAReconciliationRetriesOutages(t *testing.T) {
