@@ -82,10 +82,10 @@ type usage struct{ millicores, bytes *exact.Decimal }
 
 func usageOf(object map[string]any, path ...string) usage {
 	var u usage
-	if cpu, err := cloudinfra.Millicores(text(object, append(path[:len(path):len(path)], "cpu")...)); err == nil {
+	if cpu, err := cloudinfra.Millicores(text(object, append(slices.Clip(path), "cpu")...)); err == nil {
 		u.millicores = &cpu
 	}
-	if memory, err := cloudinfra.Bytes(text(object, append(path[:len(path):len(path)], "memory")...)); err == nil {
+	if memory, err := cloudinfra.Bytes(text(object, append(slices.Clip(path), "memory")...)); err == nil {
 		u.bytes = &memory
 	}
 	return u

@@ -24,7 +24,7 @@ func (c Collector) probeTaskQueues(ctx context.Context, _ workflows.ProbeRequest
 
 // backlog adds up the workflow and the activity tasks that wait in a task queue.
 func (c Collector) backlog(ctx context.Context, name string) (cloudinfra.TaskQueue, error) {
-	queue, namespace := cloudinfra.TaskQueue{Name: name}, activity.GetInfo(ctx).WorkflowNamespace
+	queue, namespace := cloudinfra.TaskQueue{Name: name}, activity.GetInfo(ctx).Namespace
 	var oldest time.Duration
 	for _, kind := range []enums.TaskQueueType{enums.TASK_QUEUE_TYPE_WORKFLOW, enums.TASK_QUEUE_TYPE_ACTIVITY} {
 		out, err := c.TaskQueues.DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{

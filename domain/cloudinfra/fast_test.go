@@ -20,14 +20,14 @@ type part struct {
 
 func healthyFast() FastReport {
 	r := FastReport{
-		ECS:        &ECS{DesiredCount: n(2), RunningCount: n(2), PendingCount: n(0), ECSMetrics: ECSMetrics{CPUAvg: d("10"), CPUMax: d("84.99"), MemoryMax: d("50")}},
-		ALB:        &ALB{HealthyHosts: n(2), UnhealthyHosts: n(0), DrainingHosts: n(0), ALBMetrics: ALBMetrics{Target5xx: d("0")}.WithTimes(d("0.1"), d("0.999"))},
+		ECS:        &ECS{DesiredCount: new(int64(2)), RunningCount: new(int64(2)), PendingCount: new(int64(0)), ECSMetrics: ECSMetrics{CPUAvg: d("10"), CPUMax: d("84.99"), MemoryMax: d("50")}},
+		ALB:        &ALB{HealthyHosts: new(int64(2)), UnhealthyHosts: new(int64(0)), DrainingHosts: new(int64(0)), ALBMetrics: ALBMetrics{Target5xx: d("0")}.WithTimes(d("0.1"), d("0.999"))},
 		CloudFront: &CloudFront{ErrorRate5xx: d("0.99")},
 		Redis:      &Redis{Status: "available", RedisMetrics: RedisMetrics{CPUAvg: d("3"), FreeableMiB: d("128"), Evictions: d("0")}},
 		RDS:        &RDS{Status: "available", RDSMetrics: RDSMetrics{CPUAvg: d("6"), FreeStorageMiB: d("1024")}},
 		Lambdas:    []Lambda{{Name: "f", Errors: d("0"), Throttles: d("0")}, {Name: "g"}},
 		DynamoDB:   &DynamoDB{ReadThrottles: d("0"), WriteThrottles: d("0"), SystemErrors: d("0")},
-		DLQ:        &DLQ{MessagesVisible: n(0)},
+		DLQ:        &DLQ{MessagesVisible: new(int64(0))},
 		Schedulers: []Scheduler{{Name: "s", State: "ENABLED"}},
 		TaskQueues: []TaskQueue{{Name: "telemetry", BacklogCount: 5, BacklogAge: d("119")}},
 		Schedules:  []Schedule{{ID: "factory-refresh", IntervalSeconds: 60, LatenessSeconds: 119}},
@@ -56,16 +56,16 @@ func check(t *testing.T, cases []part, section func(Fast) Section) {
 func TestBackendRules(t *testing.T) {
 	check(t, []part{
 		{"healthy", func(*FastReport) {}, Normal, nil},
-		{"nothing runs", func(r *FastReport) { r.ECS.RunningCount = n(0) }, Critical, []string{"ecs_running_count=0"}},
-		{"nothing is wanted", func(r *FastReport) { r.ECS.RunningCount, r.ECS.DesiredCount = n(0), n(0) }, Normal, nil},
-		{"too few run", func(r *FastReport) { r.ECS.RunningCount = n(1) }, Warning, []string{"ecs_running_count<desired_count"}},
+		{"nothing runs", func(r *FastReport) { r.ECS.RunningCount = new(int64(0)) }, Critical, []string{"ecs_running_count=0"}},
+		{"nothing is wanted", func(r *FastReport) { r.ECS.RunningCount, r.ECS.DesiredCount = new(int64(0)), new(int64(0)) }, Normal, nil},
+		{"too few run", func(r *FastReport) { r.ECS.RunningCount = new(int64(1)) }, Warning, []string{"ecs_running_count<desired_count"}},
 		{"counts are not known", func(r *FastReport) { r.ECS.RunningCount = nil }, Normal, nil},
 		{"cpu at the threshold", func(r *FastReport) { r.ECS.CPUMax = d("85") }, Warning, []string{"ecs_cpu_utilization_max>=threshold"}},
 		{"memory at the threshold", func(r *FastReport) { r.ECS.MemoryMax = d("85.0") }, Warning, []string{"ecs_memory_utilization_max>=threshold"}},
 		{"cpu is not known", func(r *FastReport) { r.ECS.CPUMax = nil }, Normal, nil},
-		{"no healthy host", func(r *FastReport) { r.ALB.HealthyHosts = n(0) }, Critical, []string{"alb_healthy_host_count=0"}},
-		{"unhealthy hosts alone are no state", func(r *FastReport) { r.ALB.UnhealthyHosts = n(1) }, Normal, nil},
-		{"draining hosts are normal", func(r *FastReport) { r.ALB.DrainingHosts = n(2) }, Normal, nil},
+		{"no healthy host", func(r *FastReport) { r.ALB.HealthyHosts = new(int64(0)) }, Critical, []string{"alb_healthy_host_count=0"}},
+		{"unhealthy hosts alone are no state", func(r *FastReport) { r.ALB.UnhealthyHosts = new(int64(1)) }, Normal, nil},
+		{"draining hosts are normal", func(r *FastReport) { r.ALB.DrainingHosts = new(int64(2)) }, Normal, nil},
 		{"answers of 5xx", func(r *FastReport) { r.ALB.Target5xx = d("1") }, Warning, []string{"alb_target_5xx_count_5m>0"}},
 		{"5xx is not known", func(r *FastReport) { r.ALB.Target5xx = nil }, Normal, nil},
 		{"slow at p95", func(r *FastReport) { r.ALB.ResponseTimeP95 = d("1.0") }, Warning, []string{"alb_target_response_time>=threshold"}},
@@ -74,8 +74,11 @@ func TestBackendRules(t *testing.T) {
 		{"cloudfront at the threshold", func(r *FastReport) { r.CloudFront.ErrorRate5xx = d("1") }, Warning, []string{"cloudfront_5xx_error_rate>=threshold"}},
 		{
 			"the worst wins and all reasons stay",
-			func(r *FastReport) { r.ECS.RunningCount, r.ECS.CPUMax, r.ALB.Target5xx = n(0), d("99"), d("3") },
-			Critical, []string{"ecs_running_count=0", "ecs_cpu_utilization_max>=threshold", "alb_target_5xx_count_5m>0"},
+			func(r *FastReport) {
+				r.ECS.RunningCount, r.ECS.CPUMax, r.ALB.Target5xx = new(int64(0)), d("99"), d("3")
+			},
+			Critical,
+			[]string{"ecs_running_count=0", "ecs_cpu_utilization_max>=threshold", "alb_target_5xx_count_5m>0"},
 		},
 	}, func(f Fast) Section { return f.BackendRuntime.Section })
 }
@@ -102,8 +105,8 @@ func TestPipelineRules(t *testing.T) {
 		{"table errors", func(r *FastReport) { r.DynamoDB.SystemErrors = d("1") }, Critical, []string{"dynamodb_system_errors_5m>0"}},
 		{"read throttles", func(r *FastReport) { r.DynamoDB.ReadThrottles = d("1") }, Warning, []string{"dynamodb_read_throttle_events_5m>0"}},
 		{"write throttles", func(r *FastReport) { r.DynamoDB.WriteThrottles = d("1") }, Warning, []string{"dynamodb_write_throttle_events_5m>0"}},
-		{"dead letters", func(r *FastReport) { r.DLQ.MessagesVisible = n(1) }, Warning, []string{"dlq_messages_visible>0"}},
-		{"own dead letters, once", func(r *FastReport) { r.DLQ.MessagesVisible, r.Queues[1].MessagesVisible = n(1), 3 }, Warning, []string{"dlq_messages_visible>0"}},
+		{"dead letters", func(r *FastReport) { r.DLQ.MessagesVisible = new(int64(1)) }, Warning, []string{"dlq_messages_visible>0"}},
+		{"own dead letters, once", func(r *FastReport) { r.DLQ.MessagesVisible, r.Queues[1].MessagesVisible = new(int64(1)), 3 }, Warning, []string{"dlq_messages_visible>0"}},
 		{"a disabled scheduler", func(r *FastReport) { r.Schedulers[0].State = "DISABLED" }, Warning, []string{"scheduler_disabled:s"}},
 		{"no scheduler is found", func(r *FastReport) { r.Schedulers = nil }, Unknown, nil},
 		{"an old backlog", func(r *FastReport) { r.TaskQueues[0].BacklogAge = d("120") }, Warning, []string{"temporal_backlog_age>=threshold:telemetry"}},
@@ -154,7 +157,7 @@ func TestAnErrorNeverHidesWhatWasMeasured(t *testing.T) {
 	}{
 		{"normal becomes unknown", func(*FastReport) {}, Unknown},
 		{"a warning stays", func(r *FastReport) { r.ALB.Target5xx = d("1") }, Warning},
-		{"an outage stays", func(r *FastReport) { r.ECS.RunningCount = n(0) }, Critical},
+		{"an outage stays", func(r *FastReport) { r.ECS.RunningCount = new(int64(0)) }, Critical},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

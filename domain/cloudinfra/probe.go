@@ -1,5 +1,7 @@
 package cloudinfra
 
+import "slices"
+
 // Probe names one independent look at the infrastructure.
 type Probe string
 
@@ -75,10 +77,8 @@ func (o *Outcome) Fail(p Probe, errors ...Error) {
 // Has tells whether a probe is configured.
 func (o Outcome) Has(probes ...Probe) bool {
 	for _, p := range probes {
-		for _, c := range o.Configured {
-			if p == c {
-				return true
-			}
+		if slices.Contains(o.Configured, p) {
+			return true
 		}
 	}
 	return false

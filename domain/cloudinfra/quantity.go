@@ -14,9 +14,16 @@ var perCore = []unit{
 
 // perByte are the suffixes of memory quantities in bytes.
 var perByte = []unit{
-	{"Ki", exact.FromInt(1 << 10)}, {"Mi", exact.FromInt(1 << 20)}, {"Gi", exact.FromInt(1 << 30)}, {"Ti", exact.FromInt(1 << 40)},
-	{"k", exact.FromInt(1e3)}, {"M", exact.FromInt(1e6)}, {"G", exact.FromInt(1e9)}, {"T", exact.FromInt(1e12)},
-	{"m", exact.MustParse("0.001")}, {"", exact.FromInt(1)},
+	{"Ki", exact.FromInt(1 << 10)},
+	{"Mi", exact.FromInt(1 << 20)},
+	{"Gi", exact.FromInt(1 << 30)},
+	{"Ti", exact.FromInt(1 << 40)},
+	{"k", exact.FromInt(1e3)},
+	{"M", exact.FromInt(1e6)},
+	{"G", exact.FromInt(1e9)},
+	{"T", exact.FromInt(1e12)},
+	{"m", exact.MustParse("0.001")},
+	{"", exact.FromInt(1)},
 }
 
 type unit struct {

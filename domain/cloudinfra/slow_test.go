@@ -19,9 +19,9 @@ func healthySlow() SlowReport {
 		Cluster:     &Cluster{Name: "c", Status: "ACTIVE"},
 		Nodegroups:  []Nodegroup{{Name: "g", Status: "ACTIVE"}},
 		Autoscaling: &Autoscaling{DesiredCapacity: 2, HealthyInstances: 2, TotalInstances: 2},
-		Nodes:       &Nodes{Ready: n(2), Total: n(2)},
-		Pods:        &Pods{Running: n(20), Pending: n(0), Failed: n(0), Unknown: n(0), Succeeded: n(3)},
-		ArgoCD:      &ArgoCD{Total: n(3), Synced: n(3), OutOfSync: n(0), Healthy: n(3), Degraded: n(0)},
+		Nodes:       &Nodes{Ready: new(int64(2)), Total: new(int64(2))},
+		Pods:        &Pods{Running: new(int64(20)), Pending: new(int64(0)), Failed: new(int64(0)), Unknown: new(int64(0)), Succeeded: new(int64(3))},
+		ArgoCD:      &ArgoCD{Total: new(int64(3)), Synced: new(int64(3)), OutOfSync: new(int64(0)), Healthy: new(int64(3)), Degraded: new(int64(0))},
 		Storage: []StorageFactory{{
 			FactoryID: "factory-a", LatestRawAt: ago(299 * time.Second), LatestProcessedAt: ago(time.Minute), LatestProcessedAggAt: ago(899 * time.Second),
 		}},
@@ -46,15 +46,15 @@ func TestClusterRules(t *testing.T) {
 		{"no healthy instance", func(r *SlowReport) { r.Autoscaling.HealthyInstances = 0 }, Critical, []string{"autoscaling_healthy_instances=0"}},
 		{"scaled to nothing", func(r *SlowReport) { r.Autoscaling.HealthyInstances, r.Autoscaling.DesiredCapacity = 0, 0 }, Normal, nil},
 		{"too few instances", func(r *SlowReport) { r.Autoscaling.HealthyInstances = 1 }, Warning, []string{"autoscaling_healthy_instances<desired_capacity"}},
-		{"no node is ready", func(r *SlowReport) { r.Nodes.Ready = n(0) }, Critical, []string{"nodes_ready=0"}},
-		{"a node is not ready", func(r *SlowReport) { r.Nodes.Ready = n(1) }, Warning, []string{"nodes_ready<total"}},
-		{"there are no nodes", func(r *SlowReport) { r.Nodes.Ready, r.Nodes.Total = n(0), n(0) }, Unknown, nil},
-		{"one failed pod", func(r *SlowReport) { r.Pods.Failed = n(1) }, Warning, []string{"pods_failed=1"}},
-		{"two failed pods", func(r *SlowReport) { r.Pods.Failed = n(2) }, Critical, []string{"pods_failed>=2"}},
-		{"pending pods", func(r *SlowReport) { r.Pods.Pending = n(1) }, Warning, []string{"pods_pending>0"}},
-		{"unknown pods", func(r *SlowReport) { r.Pods.Unknown = n(1) }, Warning, []string{"pods_unknown>0"}},
-		{"a degraded application", func(r *SlowReport) { r.ArgoCD.Degraded = n(1) }, Critical, []string{"argocd_degraded>0"}},
-		{"an application out of sync", func(r *SlowReport) { r.ArgoCD.OutOfSync = n(1) }, Warning, []string{"argocd_out_of_sync>0"}},
+		{"no node is ready", func(r *SlowReport) { r.Nodes.Ready = new(int64(0)) }, Critical, []string{"nodes_ready=0"}},
+		{"a node is not ready", func(r *SlowReport) { r.Nodes.Ready = new(int64(1)) }, Warning, []string{"nodes_ready<total"}},
+		{"there are no nodes", func(r *SlowReport) { r.Nodes.Ready, r.Nodes.Total = new(int64(0)), new(int64(0)) }, Unknown, nil},
+		{"one failed pod", func(r *SlowReport) { r.Pods.Failed = new(int64(1)) }, Warning, []string{"pods_failed=1"}},
+		{"two failed pods", func(r *SlowReport) { r.Pods.Failed = new(int64(2)) }, Critical, []string{"pods_failed>=2"}},
+		{"pending pods", func(r *SlowReport) { r.Pods.Pending = new(int64(1)) }, Warning, []string{"pods_pending>0"}},
+		{"unknown pods", func(r *SlowReport) { r.Pods.Unknown = new(int64(1)) }, Warning, []string{"pods_unknown>0"}},
+		{"a degraded application", func(r *SlowReport) { r.ArgoCD.Degraded = new(int64(1)) }, Critical, []string{"argocd_degraded>0"}},
+		{"an application out of sync", func(r *SlowReport) { r.ArgoCD.OutOfSync = new(int64(1)) }, Warning, []string{"argocd_out_of_sync>0"}},
 		{"argo cd is not installed", func(r *SlowReport) { r.ArgoCD = &ArgoCD{} }, Unknown, nil},
 	}
 	for _, c := range cases {
@@ -70,7 +70,7 @@ func TestClusterRules(t *testing.T) {
 
 func TestPartsOfTheClusterHaveTheirOwnStatus(t *testing.T) {
 	r := healthySlow()
-	r.Pods.Failed, r.ArgoCD.OutOfSync, r.Nodes.Ready = n(2), n(1), n(1)
+	r.Pods.Failed, r.ArgoCD.OutOfSync, r.Nodes.Ready = new(int64(2)), new(int64(1)), new(int64(1))
 	got := EvaluateSlow(r, DefaultThresholds(), noon).EKSManagement
 	require.Equal(t, []Status{Warning, Critical, Warning}, []Status{got.Nodes.Status, got.Pods.Status, got.ArgoCD.Status})
 }

@@ -1,5 +1,7 @@
 package cloudinfra
 
+import "slices"
+
 // Status is the state of a part, a section or the whole infrastructure.
 type Status string
 
@@ -79,7 +81,7 @@ func isCritical(holds bool, reason string) finding { return finding{holds, Criti
 func (v verdict) section(errors []Error) Section {
 	states := v.states
 	if len(errors) > 0 || len(states) == 0 {
-		states = append(states[:len(states):len(states)], Unknown)
+		states = append(slices.Clip(states), Unknown)
 	}
 	s := Section{Status: Worst(states...), Reasons: v.reasons, Errors: errors}
 	if s.Status == Unknown || s.Status == Normal || s.Reasons == nil {
@@ -96,10 +98,8 @@ func notConfigured() Section {
 }
 
 func appendOnce(list []string, text string) []string {
-	for _, known := range list {
-		if known == text {
-			return list
-		}
+	if slices.Contains(list, text) {
+		return list
 	}
 	return append(list, text)
 }

@@ -15,8 +15,6 @@ import (
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-func n(i int64) *int64 { return &i }
-
 func d(text string) *exact.Decimal {
 	value := exact.MustParse(text)
 	return &value

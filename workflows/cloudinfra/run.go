@@ -2,7 +2,6 @@ package cloudinfra
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -126,16 +125,14 @@ func SourceOf(p cloudinfra.Probe) string { return sources[p] }
 // failure is the error of a probe that failed as a whole. An activity says itself
 // what failed; one that hung or died can't.
 func failure(p cloudinfra.Probe, err error, at factory.Millis) cloudinfra.Error {
-	var application *temporal.ApplicationError
-	if errors.As(err, &application) {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		var told cloudinfra.Error
 		if application.HasDetails() && application.Details(&told) == nil && told.Source != "" {
 			return told
 		}
 		return cloudinfra.NewError(SourceOf(p), application.Type(), application.Message(), at)
 	}
-	var timeout *temporal.TimeoutError
-	if errors.As(err, &timeout) {
+	if _, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		return cloudinfra.NewError(SourceOf(p), "Timeout", "no answer in time", at)
 	}
 	return cloudinfra.NewError(SourceOf(p), "", err.Error(), at)
@@ -147,14 +144,14 @@ func (r *run) describe(ctx workflow.Context) {
 	table.WriteString("| probe | state |\n|---|---|\n")
 	failed := map[cloudinfra.Probe]string{}
 	for _, f := range r.outcome.Failures {
-		failed[f.Probe] = fmt.Sprintf("failed: %s %s", f.Error.Source, f.Error.Code)
+		failed[f.Probe] = "failed: " + f.Error.Source + " " + f.Error.Code
 	}
 	for _, p := range slices.Sorted(slices.Values(r.outcome.Configured)) {
 		state := failed[p]
 		if state == "" {
 			state = "ok"
 		}
-		fmt.Fprintf(&table, "| %s | %s |\n", p, state)
+		table.WriteString("| " + string(p) + " | " + state + " |\n")
 	}
 	workflow.SetCurrentDetails(ctx, table.String())
 }
