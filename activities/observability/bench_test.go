@@ -18,6 +18,7 @@ import (
 	"millrace/domain/exact"
 	"millrace/domain/observability"
 	storage "millrace/storage/observability"
+	"millrace/storage/table"
 	workflows "millrace/workflows/observability"
 )
 
@@ -157,6 +158,87 @@ func drainAll(b *testing.B, d Drainer, n int) {
 	}
 	work.Wait()
 	require.EqualValues(b, n, sum.Signals)
+}
+
+// endless is a table with any number of pending signals, made when they are read,
+// that takes every write. It shows what counting costs without DynamoDB.
+type endless struct {
+	storage.API
+	n       int
+	counted atomic.Int64
+}
+
+func (e *endless) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	first := 0
+	if position, ok := in.ExclusiveStartKey["n"].(*types.AttributeValueMemberN); ok {
+		first, _ = strconv.Atoi(position.Value)
+	}
+	last := min(first+int(*in.Limit), e.n)
+	out := &dynamodb.QueryOutput{}
+	for i := first; i < last; i++ {
+		at := observability.Stamp(noon.Add(time.Duration(i) * 10 * time.Millisecond))
+		out.Items = append(out.Items, table.Item{
+			"PK": table.String(fmt.Sprintf("APP#application-%d", i%8)), "SK": table.String(fmt.Sprintf("SIG#%s#signal-%d", at, i)),
+			"GSI2PK": table.String("PENDING#0"), "GSI2SK": table.String(fmt.Sprintf("%s#signal-%d", at, i)),
+			"protocol": table.String("aigp"), "type": table.String("request"), "status": table.String("ok"), "request_id": table.String(fmt.Sprintf("request-%d", i/4)),
+			"duration_ms": table.Int(int64(i % 3000)), "input_tokens": table.Int(1200), "output_tokens": table.Int(80), "total_tokens": table.Int(1280),
+			"cost_usd": &types.AttributeValueMemberN{Value: "0.0247"},
+		})
+	}
+	if last < e.n {
+		out.LastEvaluatedKey = table.Item{"n": table.Int(int64(last))}
+	}
+	return out, nil
+}
+
+func (e *endless) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	for _, write := range in.TransactItems {
+		if write.Update != nil && write.Update.ConditionExpression != nil {
+			e.counted.Add(1)
+		}
+	}
+	return &dynamodb.TransactWriteItemsOutput{}, nil
+}
+
+func (e *endless) BatchWriteItem(context.Context, *dynamodb.BatchWriteItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+	return &dynamodb.BatchWriteItemOutput{}, nil
+}
+
+// pendingOf is a drainer of n pending signals, in one shard.
+func pendingOf(n int) (Drainer, *endless) {
+	e := &endless{n: n}
+	d := newDrainer(storage.New(e, "endless"), &raiser{})
+	d.Stretch = time.Hour
+	return d, e
+}
+
+// BenchmarkMillionPending counts a million pending signals of one shard without
+// DynamoDB: the time and the memory that are our own.
+func BenchmarkMillionPending(b *testing.B) {
+	const n = 1_000_000
+	for b.Loop() {
+		d, e := pendingOf(n)
+		peak, stop := watchHeap()
+		_, err := d.drain(context.Background(), workflows.DrainRequest{To: noon.Add(24 * time.Hour)}, func(workflows.DrainResult) {})
+		require.NoError(b, err)
+		require.EqualValues(b, n, e.counted.Load())
+		b.ReportMetric(float64(stop(peak))/(1<<20), "heap-MiB")
+	}
+}
+
+// TestMemoryDoesNotGrowWithTheBacklog compares a backlog with one ten times as
+// large.
+func TestMemoryDoesNotGrowWithTheBacklog(t *testing.T) {
+	used := func(n int) uint64 {
+		d, e := pendingOf(n)
+		peak, stop := watchHeap()
+		_, err := d.drain(t.Context(), workflows.DrainRequest{To: noon.Add(24 * time.Hour)}, func(workflows.DrainResult) {})
+		require.NoError(t, err)
+		require.EqualValues(t, n, e.counted.Load())
+		return stop(peak)
+	}
+	small, large := used(5_000), used(50_000)
+	require.Less(t, large, small+32<<20, "a page at a time")
 }
 
 // watchHeap samples the heap in use; stop returns the peak above the beginning.
