@@ -19,6 +19,8 @@ const (
 
 	maxProject   = 128
 	maxMemoryKey = 256
+	// maxMemorySK is DynamoDB's limit of a sort key in bytes.
+	maxMemorySK = 1024
 )
 
 // MemoryPrefix starts the sort keys of an owner's memory.
@@ -57,7 +59,13 @@ func NewMemoryAddress(project, key string) (MemoryAddress, error) {
 	if err := checkName("project", a.Project, maxProject); err != nil {
 		return MemoryAddress{}, err
 	}
-	return a, checkName("key", key, maxMemoryKey)
+	if err := checkName("key", key, maxMemoryKey); err != nil {
+		return MemoryAddress{}, err
+	}
+	if len(a.SK()) > maxMemorySK {
+		return MemoryAddress{}, invalid("key", "must be shorter: project and key have room for some 1000 bytes together")
+	}
+	return a, nil
 }
 
 // separators are what people put between the words of a project's name.

@@ -59,12 +59,17 @@ func TestMemoryAddressesAreChecked(t *testing.T) {
 		{"key", "p", "a b"},
 		{"key", "p", ".."},
 		{"key", "p", strings.Repeat("x", 257)},
+		{"key", "p", strings.Repeat("😀", 256)},
+		{"key", strings.Repeat("#", 128), strings.Repeat("#", 256)},
 	} {
 		_, err := NewMemoryAddress(c.project, c.key)
 		var broken *InvalidError
 		require.ErrorAs(t, err, &broken)
 		require.Equal(t, c.field, broken.Field)
 	}
+	longest, err := NewMemoryAddress("p", strings.Repeat("😀", 253))
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(longest.SK()), 1024, "DynamoDB takes no longer sort key")
 	a, err := NewMemoryAddress("My #1", "notes#2")
 	require.NoError(t, err)
 	require.Equal(t, "MEMORY#my-%231#notes%232", a.SK())

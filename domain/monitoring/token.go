@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Token is what is known of a token: never its plaintext, only the SHA-256 of it
@@ -116,8 +115,7 @@ func Issue(r Request, ring KeyRing, random io.Reader, now time.Time) (Token, Sec
 }
 
 func checkTokenName(name string) error {
-	length := utf8.RuneCountInString(name)
-	if length < 1 || length > maxTokenName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r != ' ' && invisible(r) }) {
+	if strings.TrimSpace(name) == "" || !shortText(name, maxTokenName) {
 		return invalid("name", "must be 1 to 100 visible characters")
 	}
 	return nil

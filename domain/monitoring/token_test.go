@@ -75,6 +75,7 @@ func TestIssueRefusesBadRequests(t *testing.T) {
 		"owner too long":       {"owner", func(r *Request) { r.Owner = "user:" + strings.Repeat("x", 129) }},
 		"owner not UTF-8":      {"owner", func(r *Request) { r.Owner = "user:\xff" }},
 		"no name":              {"name", func(r *Request) { r.Name = "" }},
+		"spaces for a name":    {"name", func(r *Request) { r.Name = "  " }},
 		"name too long":        {"name", func(r *Request) { r.Name = strings.Repeat("공", 101) }},
 		"control in name":      {"name", func(r *Request) { r.Name = "a\x00b" }},
 		"no scopes":            {"scopes", func(r *Request) { r.Scopes = nil }},
