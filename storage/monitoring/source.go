@@ -14,9 +14,9 @@ import (
 var (
 	// ErrSourceNotFound means that the owner has no such source.
 	ErrSourceNotFound = errors.New("no such source")
-	// ErrContended means that other writers of the same source won every attempt.
-	// The write was not made and may be tried again.
-	ErrContended = errors.New("the source is written by too many at once")
+	// ErrContended means that other writers of the same row won every attempt. The
+	// write was not made and may be tried again.
+	ErrContended = errors.New("the row is written by too many at once")
 )
 
 // sourceRow is the latest row of a source.

@@ -10,23 +10,27 @@ import (
 )
 
 // RevokeToken ends a token for good and removes its saved copy, in one
-// transaction over both rows. A token revoked before keeps its first time.
+// transaction over both rows. A token revoked before keeps its first time. When
+// others change the token all the time, or its two rows do not belong together,
+// the error is ErrContended.
 func (s Store) RevokeToken(ctx context.Context, owner, id string, now time.Time) (monitoring.Token, error) {
-	for {
-		token, err := s.Token(ctx, owner, id)
+	at := now.UTC().Truncate(time.Millisecond)
+	var token monitoring.Token
+	err := contend(ctx, func() (err error) {
+		token, err = s.Token(ctx, owner, id)
 		if err != nil || token.RevokedAt != nil {
-			return token, err
+			return err
 		}
-		at := now.UTC().Truncate(time.Millisecond)
-		err = s.revoke(ctx, token, at)
-		if err == nil {
-			token.RevokedAt, token.Recovery = &at, nil
-			return token, nil
+		if err := s.revoke(ctx, token, at); err != nil {
+			return err
 		}
-		if !isConflict(err) {
-			return monitoring.Token{}, fmt.Errorf("revoke token %s: %w", id, err)
-		}
+		token.RevokedAt, token.Recovery = &at, nil
+		return nil
+	})
+	if err != nil {
+		return monitoring.Token{}, fmt.Errorf("revoke token %s: %w", id, err)
 	}
+	return token, nil
 }
 
 func (s Store) revoke(ctx context.Context, token monitoring.Token, at time.Time) error {
@@ -65,8 +69,13 @@ func (s Store) active() table.Condition {
 func (s Store) SaveRecovery(ctx context.Context, grant monitoring.Grant, envelope *monitoring.Envelope) error {
 	rowCondition := s.underKey("recovery", "#recovery.#key_id", grant.RecoveryKeyID)
 	row, err := s.Table.UpdateWrite(table.Change{
-		Key:       tokenKey(grant.Owner, grant.TokenID),
-		Set:       map[string]any{"recovery": envelope, "GSI1PK": monitoring.RecoveryPK(envelope.KeyID)},
+		Key: tokenKey(grant.Owner, grant.TokenID),
+		// Both keys of the index: an older record may have none, and would be
+		// missing where RekeyTokens looks.
+		Set: map[string]any{
+			"recovery": envelope, "GSI1PK": monitoring.RecoveryPK(envelope.KeyID),
+			"GSI1SK": monitoring.RecoverySK(grant.Owner, grant.TokenID),
+		},
 		Condition: &rowCondition,
 	})
 	if err != nil {

@@ -245,6 +245,29 @@ func TestHashOnlyTokenGetsOneCopyHoweverManyTry(t *testing.T) {
 	require.Equal(t, "k1", lookup["recovery_key_id"])
 }
 
+func TestHashOnlyTokenWithoutIndexKeysIsIndexedWithItsCopy(t *testing.T) {
+	store, ring := newStore(t), newRing(t, "k1")
+	token, secret := create(t, store, domain.KeyRing{}, "user:kim")
+	key := table.Key{Partition: "OWNER#user:kim", Sort: "TOKEN#" + token.ID}
+	require.NoError(t, store.Table.Update(t.Context(), table.Change{Key: key, Remove: []string{"GSI1PK", "GSI1SK"}}, nil))
+	envelope, err := ring.Seal(secret, token.Owner, token.ID, rand.Reader)
+	require.NoError(t, err)
+	require.NoError(t, store.SaveRecovery(t.Context(), token.Grant(), envelope))
+
+	found, _, err := store.TokensUnderKey(t.Context(), "k1", "", 10)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Equal(t, token.ID, found[0].ID)
+}
+
+func TestRevocationOfARowWithoutItsOtherHalfGivesUp(t *testing.T) {
+	store := newStore(t)
+	token, _ := create(t, store, newRing(t, "k1"), "user:kim")
+	require.NoError(t, store.Table.Delete(t.Context(), table.Key{Partition: "KEY#" + token.Hash, Sort: "TOKEN"}, nil))
+	_, err := store.RevokeToken(t.Context(), "user:kim", token.ID, time.Now())
+	require.ErrorIs(t, err, monitoring.ErrContended)
+}
+
 func TestCopyMovesToANewerKeyOnlyFromTheKeyThatWasRead(t *testing.T) {
 	store, ring := newStore(t), newRing(t, "k1", "k2")
 	old := domain.KeyRing{Current: "k1", Keys: ring.Keys}
