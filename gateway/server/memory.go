@@ -63,7 +63,7 @@ func Memories(store MemoryStore, now func() time.Time) Routes {
 		}, m.get)
 		Handle(r, Operation{
 			ID: "put-memory", Method: http.MethodPut, Path: path, Tag: "memory", Scope: monitoring.ScopeWrite,
-			Summary: "Keep a value", MaxBody: monitoring.MaxMemoryRequest + 1, // the bound itself is refused
+			Summary: "Keep a value", MaxBody: monitoring.MaxMemoryRequest,
 			Description: "Creates or replaces the value; createdAt stays that of the first write. The last of several writers wins; repeating a write changes updatedAt only. Values never expire.",
 			Problems:    []int{http.StatusRequestEntityTooLarge},
 		}, m.put)

@@ -116,6 +116,9 @@ func frameworkProblem(status int, detail string, errs []error) *Problem {
 	if status == http.StatusUnprocessableEntity {
 		status = http.StatusBadRequest
 	}
+	if status == http.StatusRequestEntityTooLarge {
+		detail = "the request body is too large" // the framework names a bound that is one byte off
+	}
 	code := codes[status]
 	if code == "" {
 		code = strconv.Itoa(status)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+
+	"millrace/domain/monitoring"
 )
 
 // request is what the log line of a request gathers on its way.
@@ -54,7 +56,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
 		state := &request{id: r.Header.Get("X-Request-Id")}
-		if !requestIDPattern.MatchString(state.id) {
+		if !harmless(state.id) {
 			state.id = rand.Text()
 		}
 		w.Header().Set("X-Request-Id", state.id)
@@ -69,6 +71,13 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(writer, r)
 	})
+}
+
+// harmless tells whether an id of a client's choice may be logged: one that looks
+// like a token is none.
+func harmless(id string) bool {
+	_, notAToken := monitoring.ParseSecret(id)
+	return notAToken != nil && requestIDPattern.MatchString(id)
 }
 
 func (s *Server) recoverPanic(w middleware.WrapResponseWriter, r *http.Request, thrown any) {

@@ -71,6 +71,13 @@ func (op Operation) budget() monitoring.BudgetKind {
 	return monitoring.BudgetWrite
 }
 
+func (op Operation) maxBody() int64 {
+	if op.MaxBody > 0 {
+		return op.MaxBody
+	}
+	return defaultMaxBody
+}
+
 // Handle adds one operation. Input and output are structs as huma reads them:
 // fields with path, query or header tags, and Body. Errors of the handler become
 // problems: return a *Problem, or an error that problemOf knows.
@@ -102,11 +109,8 @@ func (r *Router) Mount(pattern string, handler http.Handler) { r.mux.Handle(patt
 func (r *Router) describe(op Operation) huma.Operation {
 	described := huma.Operation{
 		OperationID: op.ID, Method: op.Method, Path: op.Path, Summary: op.Summary, Description: op.Description,
-		Tags: []string{op.Tag}, DefaultStatus: op.Status, MaxBodyBytes: op.MaxBody, BodyReadTimeout: bodyTimeout,
+		Tags: []string{op.Tag}, DefaultStatus: op.Status, MaxBodyBytes: op.maxBody() + 1, BodyReadTimeout: bodyTimeout, // the framework refuses its bound itself
 		Responses: map[string]*huma.Response{},
-	}
-	if described.MaxBodyBytes == 0 {
-		described.MaxBodyBytes = defaultMaxBody
 	}
 	limit := r.server.limitTime
 	if op.Streaming {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -72,7 +73,8 @@ func New(cfg Config, routes ...Routes) (*Server, error) {
 		writeProblem(w, r, NewProblem(http.StatusNotFound, "not-found", "there is nothing here"))
 	})
 	s.mux.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, r, NewProblem(http.StatusMethodNotAllowed, "method-not-allowed", "this path does not take this method"))
+		writeProblem(w, r, NewProblem(http.StatusMethodNotAllowed, "method-not-allowed", "this path does not take this method").
+			WithHeader("Allow", s.allowed(r)))
 	})
 	s.api = newAPI(s.mux)
 	router := &Router{server: s, api: s.api, mux: s.mux}
@@ -84,6 +86,21 @@ func New(cfg Config, routes ...Routes) (*Server, error) {
 	}
 	s.afterUse.start()
 	return s, nil
+}
+
+// allowed are the methods that the path of a request takes.
+func (s *Server) allowed(r *http.Request) string {
+	path := r.URL.Path
+	if r.URL.RawPath != "" {
+		path = r.URL.RawPath
+	}
+	var methods []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		if s.mux.Match(chi.NewRouteContext(), method, path) {
+			methods = append(methods, method)
+		}
+	}
+	return strings.Join(methods, ", ")
 }
 
 func (c Config) withDefaults() Config {
@@ -112,8 +129,9 @@ func newAPI(mux chi.Router) huma.API {
 	cfg := huma.DefaultConfig("Millrace", APIVersion)
 	cfg.Info.Description = "Durable control plane: factories, artifacts, observability and monitoring. Errors are problem details (RFC 9457)."
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath, cfg.CreateHooks = "", "", "", nil
-	cfg.Formats = map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat}
+	cfg.Formats = map[string]huma.Format{"application/json": strictJSON, "json": strictJSON}
 	cfg.RejectUnknownQueryParameters = true
+	cfg.Servers = []*huma.Server{{URL: "/"}} // wherever the contract was fetched from
 	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		securityScheme: {Type: "http", Scheme: "bearer", Description: "A token of Millrace: mr_ and 43 characters. The scopes listed are those of the token."},
 	}

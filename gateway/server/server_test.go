@@ -132,7 +132,10 @@ func TestCausesOfOurFailuresAreLoggedOnce(t *testing.T) {
 func TestUnknownPathsAndMethods(t *testing.T) {
 	f := newFixture(t, doors)
 	f.call(http.MethodGet, "/nowhere?q=1", "", "").problem(http.StatusNotFound, "not-found")
-	f.call(http.MethodDelete, "/door", "", "").problem(http.StatusMethodNotAllowed, "method-not-allowed")
+	a := f.call(http.MethodDelete, "/door", "", "")
+	a.problem(http.StatusMethodNotAllowed, "method-not-allowed")
+	require.Equal(t, "GET, PUT", a.Header.Get("Allow"))
+	require.Equal(t, "GET, DELETE", f.call(http.MethodPut, "/v1/tokens/a%2Fb", "", "").Header.Get("Allow"))
 }
 
 func TestUnknownQueryParametersAreNamed(t *testing.T) {
@@ -145,7 +148,7 @@ func TestUnknownQueryParametersAreNamed(t *testing.T) {
 func TestRequestIDsAreKeptWhereHarmless(t *testing.T) {
 	f := newFixture(t)
 	require.Equal(t, "abc-1", f.call(http.MethodGet, "/healthz", "", "", "X-Request-Id", "abc-1").Header.Get("X-Request-Id"))
-	for _, bad := range []string{"a b", strings.Repeat("x", 65), "a\"b"} {
+	for _, bad := range []string{"a b", strings.Repeat("x", 65), "a\"b", "mr_" + strings.Repeat("x", 43)} {
 		got := f.call(http.MethodGet, "/healthz", "", "", "X-Request-Id", bad).Header.Get("X-Request-Id")
 		require.NotEqual(t, bad, got)
 		require.NotEmpty(t, got)

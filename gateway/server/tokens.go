@@ -104,6 +104,8 @@ func tokenOperation(id, method, path, summary, description string) Operation {
 	case "list-tokens":
 	case "reveal-token":
 		op.Problems = []int{http.StatusNotFound, http.StatusConflict}
+	case "revoke-token":
+		op.Problems = []int{http.StatusNotFound, http.StatusServiceUnavailable}
 	default:
 		op.Problems = []int{http.StatusNotFound}
 	}
@@ -114,7 +116,7 @@ func (t tokenRoutes) create(ctx context.Context, in *createTokenInput) (*created
 	caller := PrincipalFrom(ctx)
 	token, secret, err := monitoring.Issue(monitoring.Request{Owner: caller.Owner, Name: in.Body.Name, Scopes: in.Body.Scopes}, t.ring, rand.Reader, t.now())
 	if err != nil {
-		return nil, err
+		return nil, inBody(err)
 	}
 	if err := within(caller, token.Scopes); err != nil {
 		return nil, err
@@ -200,8 +202,12 @@ func (t tokenRoutes) remove(ctx context.Context, in *tokenInput) (*struct{}, err
 }
 
 func tokenProblem(err error) error {
-	if errors.Is(err, monitoringstore.ErrTokenNotFound) {
+	switch {
+	case errors.Is(err, monitoringstore.ErrTokenNotFound):
 		return NewProblem(http.StatusNotFound, "not-found", "there is no such token")
+	case errors.Is(err, monitoringstore.ErrContended):
+		return NewProblem(http.StatusServiceUnavailable, "contended", "the token is changed by too many at once; nothing was written").
+			WithHeader("Retry-After", "1").Because(err)
 	}
 	return err
 }
