@@ -59,7 +59,7 @@ type configurationOutput struct {
 
 type patchConfigurationInput struct {
 	SourcePath
-	IfMatch string `header:"If-Match" maxLength:"1024" doc:"The etag of the configuration that the edit builds on, or *. Without it the answer is 428."`
+	IfMatch string             `header:"If-Match" maxLength:"1024" doc:"The etag of the configuration that the edit builds on, or *. Without it the answer is 428."`
 	Body    ConfigurationPatch `contentType:"application/merge-patch+json"`
 }
 
