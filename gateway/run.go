@@ -18,6 +18,7 @@ import (
 	"millrace/gateway/server"
 	"millrace/platform/awsconf"
 	"millrace/platform/metrics"
+	alertstore "millrace/storage/alert"
 	cloudinfrastore "millrace/storage/cloudinfra"
 	factorystore "millrace/storage/factory"
 	monitoringstore "millrace/storage/monitoring"
@@ -74,26 +75,36 @@ func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, r
 	if err != nil {
 		return nil, err
 	}
-	return server.New(server.Config{
-		Tokens: store, Ring: ring, Limits: cfg.Budgets.limits(), Origins: cfg.CORSOrigins, Logger: logger, Registry: registry,
-		Checks: map[string]server.Check{"dynamodb": func(ctx context.Context) error {
-			_, _, err := store.Grant(ctx, "readiness")
-			return err
-		}},
-	},
+	alerts := alertstore.New(client, cfg.FactoryStatusTable, cfg.GovernanceTable)
+	routes := []server.Routes{
 		server.Tokens(store, ring, time.Now),
 		server.Sources(store, registry, time.Now),
 		server.Activities(store, time.Now),
 		server.Memories(store, time.Now),
 		server.Statistics(store),
 		server.Factories(factories, cfg.FactoryIDs, time.Now),
+		server.Alerts(alerts, cfg.FactoryIDs, time.Now),
 		server.CloudInfra(cloudinfrastore.Store{Table: factories.Table}, time.Now),
 		server.Signals(signals, prices, registry, time.Now),
 		server.Aggregates(signals, time.Now),
 		server.Traces(signals, time.Now),
 		server.SignalAlerts(signals, time.Now),
 		server.AlertRules(signals, time.Now),
-	)
+	}
+	if cfg.SlackSinkFile != "" {
+		sink, err := server.NewSlackSink(cfg.SlackSinkFile, time.Now)
+		if err != nil {
+			return nil, err
+		}
+		routes = append(routes, sink.Routes)
+	}
+	return server.New(server.Config{
+		Tokens: store, Ring: ring, Limits: cfg.Budgets.limits(), Origins: cfg.CORSOrigins, Logger: logger, Registry: registry,
+		Checks: map[string]server.Check{"dynamodb": func(ctx context.Context) error {
+			_, _, err := store.Grant(ctx, "readiness")
+			return err
+		}},
+	}, routes...)
 }
 
 // Limits of the connections to the tables: a slow table must not hold the

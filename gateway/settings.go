@@ -21,6 +21,7 @@ type settings struct {
 	TokenKeysFile   string        `help:"Key ring of the saved copies of tokens (JSON); empty reads MILLRACE_TOKEN_KEYS, and without either tokens have no saved copy." env:"MILLRACE_TOKEN_KEYS_FILE" placeholder:"FILE"`
 	MinuteRetention time.Duration `help:"How long minute summaries of sources are kept." default:"336h" env:"MILLRACE_MINUTE_RETENTION"`
 	PriceTableFile  string        `help:"Price table of models (JSON), for signals that come without a cost; without one they stay without." env:"MILLRACE_PRICE_TABLE_FILE" placeholder:"FILE"`
+	SlackSinkFile   string        `help:"Stand in for Slack: keep what is posted to /dev/slack/{scope} in this file and show it there, to this machine only. For trying Millrace out." env:"MILLRACE_SLACK_SINK_FILE" placeholder:"FILE"`
 	Budgets         budgets       `embed:"" prefix:"budget-"`
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"millrace/platform/config"
 	"millrace/platform/logging"
+	"millrace/starter/alertcmd"
 	"millrace/starter/schedules"
 	"millrace/starter/signalcmd"
 	"millrace/starter/status"
@@ -28,6 +29,7 @@ type commands struct {
 	Status    status.Command    `cmd:"" help:"Show schedules, last runs, the queues' lag and the freshness of each factory."`
 	Token     tokens.Command    `cmd:"" help:"Make and look after access tokens."`
 	Factory   factoryCommand    `cmd:"" help:"Look into factories."`
+	Alert     alertcmd.Command  `cmd:"" help:"Try rules on a snapshot, list what became of alerts, silence them."`
 	Signals   signalcmd.Command `cmd:"" help:"Send, generate, count and check the signals of applications; show their usage."`
 }
 

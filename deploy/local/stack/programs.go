@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"os"
 	"path/filepath"
 	"time"
 
@@ -21,6 +22,7 @@ const (
 const (
 	gatewayHealth    = "/healthz"
 	gatewayFactories = "/v1/factories"
+	gatewaySlack     = "/dev/slack"
 )
 
 var binaries = []string{binWorker, binStarter, binGateway, binEdge}
@@ -49,15 +51,25 @@ func (s *Stack) programs() []supervise.Part {
 	return []supervise.Part{
 		{
 			Name: binWorker, Stage: stagePrograms, Command: []string{s.bin(binWorker)},
-			Env:   s.environ("MILLRACE_METRICS_ADDRESS="+metrics, "MILLRACE_WORKER_STOP_TIMEOUT=10s"),
+			Env:   s.environ(append(slackVars(gateway), "MILLRACE_METRICS_ADDRESS="+metrics, "MILLRACE_WORKER_STOP_TIMEOUT=10s")...),
 			Ready: supervise.HTTPProbe("http://" + metrics + "/metrics"), Grace: 15 * time.Second,
 		},
 		{
 			Name: binGateway, Stage: stagePrograms, Command: []string{s.bin(binGateway)},
-			Env:   s.environ("MILLRACE_GATEWAY_ADDRESS=" + gateway),
+			Env:   s.environ("MILLRACE_GATEWAY_ADDRESS="+gateway, "MILLRACE_SLACK_SINK_FILE="+s.path("slack.jsonl")),
 			Ready: supervise.HTTPProbe("http://" + gateway + gatewayHealth), Grace: 10 * time.Second,
 		},
 	}
+}
+
+// slackVars have alerts posted to the gateway's sink, unless the person named a webhook of Slack's
+// own.
+func slackVars(gateway string) []string {
+	const webhook = "MILLRACE_SLACK_WEBHOOK"
+	if os.Getenv(webhook) != "" {
+		return nil
+	}
+	return []string{webhook + "=env:MILLRACE_LOCAL_SLACK_URL", "MILLRACE_LOCAL_SLACK_URL=http://" + gateway + gatewaySlack + "/{scope}"}
 }
 
 // edges are the simulated factories: each generates messages into its outbox and publishes them

@@ -14,6 +14,7 @@ func (s *Stack) welcome(standInsOnly bool, took time.Duration) {
 	fmt.Fprintf(&b, "the local stack is up after %s\n\n", took.Round(100*time.Millisecond))
 	if !standInsOnly {
 		row("gateway", "http://"+addr(s.Ports.Gateway)+gatewayFactories)
+		row("alerts (no Slack)", "http://"+addr(s.Ports.Gateway)+gatewaySlack)
 		row("worker metrics", "http://"+addr(s.Ports.Worker)+"/metrics")
 	}
 	if s.readyToken != "" {
