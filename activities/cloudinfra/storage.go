@@ -141,6 +141,9 @@ func (c Collector) newestOfDay(ctx context.Context, prefix, stem string, asOf ti
 // a factory send in a day.
 const maxListed = 100_000
 
+// listPerHeartbeat is one page of a listing.
+const listPerHeartbeat = 1000
+
 // newestBelow is when the newest object below a prefix was written, nil when
 // there is none within the look-back.
 func (c Collector) newestBelow(ctx context.Context, prefix string, asOf time.Time) (*time.Time, error) {
@@ -157,6 +160,9 @@ func (c Collector) newestBelow(ctx context.Context, prefix string, asOf time.Tim
 		}
 		if listed++; listed == maxListed {
 			break
+		}
+		if listed%listPerHeartbeat == 0 {
+			activity.RecordHeartbeat(ctx, object.Key)
 		}
 	}
 	return newest, nil
