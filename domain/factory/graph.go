@@ -57,21 +57,24 @@ type Graph struct {
 	TTL           int64         `json:"ttl,omitempty"`
 }
 
-// Summary describes the samples of one metric in a bucket; the times are those
+// SummaryAt describes the samples of one metric in a bucket; the times are those
 // of the samples. Of equal extremes the first counts.
-type Summary struct {
+type SummaryAt[T any] struct {
 	Unit    string        `json:"unit"`
 	Count   int64         `json:"count"`
 	Min     exact.Decimal `json:"min"`
-	MinAt   time.Time     `json:"min_at"`
+	MinAt   T             `json:"min_at"`
 	Max     exact.Decimal `json:"max"`
-	MaxAt   time.Time     `json:"max_at"`
+	MaxAt   T             `json:"max_at"`
 	Mean    exact.Decimal `json:"mean"`
 	First   exact.Decimal `json:"first"`
-	FirstAt time.Time     `json:"first_at"`
+	FirstAt T             `json:"first_at"`
 	Last    exact.Decimal `json:"last"`
-	LastAt  time.Time     `json:"last_at"`
+	LastAt  T             `json:"last_at"`
 }
+
+// Summary is by the source times of the samples.
+type Summary = SummaryAt[time.Time]
 
 // SensorSummary has the climate metrics; one without samples is nil.
 type SensorSummary struct {
@@ -82,7 +85,7 @@ type SensorSummary struct {
 
 // RiskSummary has the risk score by calculation time; nil without any.
 type RiskSummary struct {
-	Score *Summary `json:"score,omitempty"`
+	Score *SummaryAt[Millis] `json:"score,omitempty"`
 }
 
 // Usage has the three usage metrics of a cluster or a node, in percent; one

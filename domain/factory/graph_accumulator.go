@@ -155,7 +155,7 @@ func (a *Accumulator) Graph() Graph {
 			HumidityPercent:    a.humidity.summary(unitPercent),
 			PressureHPA:        a.pressure.summary(unitHPA),
 		},
-		Risk: RiskSummary{Score: a.risk.summary(unitScore)},
+		Risk: RiskSummary{Score: byCalculation(a.risk.summary(unitScore))},
 		AIDetection: detection(a.rules.AIThreshold, AIByType{
 			FireScore: a.fire.aiSummary(a.rules.AIThreshold),
 			FallScore: a.fall.aiSummary(a.rules.AIThreshold),

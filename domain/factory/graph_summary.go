@@ -71,6 +71,19 @@ func (s series) summary(unit string) *Summary {
 	}
 }
 
+// byCalculation is a summary whose times are those of calculations, which have
+// milliseconds.
+func byCalculation(s *Summary) *SummaryAt[Millis] {
+	if s == nil {
+		return nil
+	}
+	return &SummaryAt[Millis]{
+		Unit: s.Unit, Count: s.Count, Mean: s.Mean,
+		Min: s.Min, MinAt: MillisOf(s.MinAt), Max: s.Max, MaxAt: MillisOf(s.MaxAt),
+		First: s.First, FirstAt: MillisOf(s.FirstAt), Last: s.Last, LastAt: MillisOf(s.LastAt),
+	}
+}
+
 // aiSummary is nil without samples.
 func (s series) aiSummary(threshold exact.Decimal) *AISummary {
 	if len(s) == 0 {

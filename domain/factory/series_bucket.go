@@ -135,7 +135,7 @@ func bucketPoint(g *Graph) BucketPoint {
 	return point
 }
 
-func (s *Summary) span() (mean, least, greatest *exact.Decimal) {
+func (s *SummaryAt[T]) span() (mean, least, greatest *exact.Decimal) {
 	if s == nil {
 		return nil, nil, nil
 	}

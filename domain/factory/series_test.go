@@ -29,7 +29,7 @@ func bucketOf(start time.Time, sources int64, mean, least, greatest string) Grap
 	return Graph{
 		BucketStart: start, BucketEnd: BucketEnd(start), BucketMinutes: BucketMinutes,
 		Sensor:      SensorSummary{TemperatureCelsius: summary, HumidityPercent: summary, PressureHPA: summary},
-		Risk:        RiskSummary{Score: summary},
+		Risk:        RiskSummary{Score: byCalculation(summary)},
 		AIDetection: AIDetection{MaxScore: dec(greatest), ByType: AIByType{FireScore: ai, FallScore: ai, BendScore: ai}},
 		Infra:       InfraSummary{Usage: usage, Nodes: []NodeUsage{{NodeID: "head", Usage: usage}}},
 		Quality:     GraphQuality{SourceCount: sources, IsEmpty: sources == 0},
