@@ -1,7 +1,6 @@
 package artifact
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -208,20 +207,18 @@ func (p Policy) May(actor string) bool {
 
 // eligible are the actors whose approvals count, sorted.
 func (p Policy) eligible(author string) []string {
-	all := map[string]bool{}
+	var all []string
 	for _, approver := range p.Approvers {
 		if name, group := strings.CutPrefix(approver, GroupPrefix); group {
-			for _, member := range p.Groups[name] {
-				all[member] = true
-			}
+			all = append(all, p.Groups[name]...)
 			continue
 		}
-		all[approver] = true
+		all = append(all, approver)
 	}
-	maps.DeleteFunc(all, func(actor string, _ bool) bool {
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(actor string) bool {
 		return !p.May(actor) || *p.SeparationOfDuties && actor == author
 	})
-	return slices.Sorted(maps.Keys(all))
 }
 
 // Tally is how a review stands.

@@ -51,7 +51,7 @@ func (l *lifecycle) details() string {
 	b.WriteString("| | |\n|---|---|\n")
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "| %s | %s |\n", name, strings.NewReplacer("|", "\\|", "\n", " ").Replace(value))
+			b.WriteString(fmt.Sprintf("| %s | %s |\n", name, strings.NewReplacer("|", "\\|", "\n", " ").Replace(value))) //nolint:staticcheck // Fprintf is not known to be deterministic
 		}
 	}
 	row("state", fmt.Sprintf("**%s** since %s", l.State, artifact.Timestamp(l.Since)))
