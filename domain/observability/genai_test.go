@@ -86,7 +86,7 @@ func TestSpansThatBreakARuleNameTheField(t *testing.T) {
 
 func TestAttributesThatDontFitAreLeftOut(t *testing.T) {
 	attributes := map[string]string{"gen_ai.huge": strings.Repeat("x", 2000), attrOperation: "chat"}
-	for _, name := range strings.Split("abcdefghijkl", "") {
+	for name := range strings.SplitSeq("abcdefghijkl", "") {
 		attributes["gen_ai."+name] = strings.Repeat(name, 1000)
 	}
 	s, err := span(attributes).Signal("")

@@ -37,8 +37,12 @@ func parse(t *testing.T, args ...string) (*Command, error) {
 
 func TestWhatCantBeMeantIsRefused(t *testing.T) {
 	for _, args := range [][]string{
-		{"send", "-", "--parallel", "0"}, {"send", "-", "--url", "nowhere"}, {"generate", "--count", "0"}, {"generate", "--apps", "0"},
-		{"generate", "--over", "100h"}, {"send"},
+		{"send", "-", "--parallel", "0"},
+		{"send", "-", "--url", "nowhere"},
+		{"generate", "--count", "0"},
+		{"generate", "--apps", "0"},
+		{"generate", "--over", "100h"},
+		{"send"},
 	} {
 		_, err := parse(t, args...)
 		require.Error(t, err, "%v", args)

@@ -45,8 +45,7 @@ func (s Store) Claim(ctx context.Context, r observability.Rule, f observability.
 		PK string `json:"PK"`
 		Fired
 	}{observability.AppPK(r.AppID), note}, &absent)
-	var conflict *table.ConflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*table.ConflictError](err); ok {
 		var current Fired
 		return current, table.Decode(conflict.Current, &current)
 	}
@@ -92,8 +91,7 @@ func (s Store) Resolve(ctx context.Context, appID string, f Fired, at time.Time)
 }
 
 func ignoreConflict(err error) error {
-	var conflict *table.ConflictError
-	if errors.As(err, &conflict) {
+	if _, ok := errors.AsType[*table.ConflictError](err); ok {
 		return nil
 	}
 	return err

@@ -136,8 +136,7 @@ func (s Store) DeleteRule(ctx context.Context, appID, ruleID string, rev int64) 
 }
 
 func changed(err error) error {
-	var conflict *table.ConflictError
-	if errors.As(err, &conflict) {
+	if _, ok := errors.AsType[*table.ConflictError](err); ok {
 		return ErrRuleChanged
 	}
 	return err

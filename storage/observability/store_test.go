@@ -13,8 +13,8 @@ import (
 
 	"millrace/domain/exact"
 	"millrace/domain/observability"
-	"millrace/storage/provision"
 	storage "millrace/storage/observability"
+	"millrace/storage/provision"
 	"millrace/storage/storagetest"
 	"millrace/storage/table"
 )
