@@ -108,7 +108,7 @@ func uniqueInObject(decoder *json.Decoder, path string) error {
 			return err
 		}
 		if seen[name] {
-			return fmt.Errorf("%s has the name %q twice", path, name)
+			return fmt.Errorf("must not have the name %q twice in %s", name, path)
 		}
 		seen[name] = true
 		if err := uniqueNames(decoder, fmt.Sprintf("%s.%s", path, name)); err != nil {

@@ -28,7 +28,7 @@ func (s Store) RevokeToken(ctx context.Context, owner, id string, now time.Time)
 		return nil
 	})
 	if err != nil {
-		return monitoring.Token{}, fmt.Errorf("revoke token %s: %w", id, err)
+		return monitoring.Token{}, fmt.Errorf("revoke token: %w", err)
 	}
 	return token, nil
 }
