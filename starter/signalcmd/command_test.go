@@ -204,7 +204,7 @@ func TestARollupTellsWhatItCounted(t *testing.T) {
 	done := workflows.Carry{To: time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC), Counts: workflows.Counts{Signals: 7, Transactions: 2, TraceRows: 5}}
 	var out bytes.Buffer
 	c := RollupCommand{}
-	require.NoError(t, c.rollup(t.Context(), ended(t, "signal-rollup/by-hand", "SignalRollup", workflows.RollupInput{}, done), workflows.RollupInput{}, &out))
+	require.NoError(t, c.rollup(t.Context(), ended(t, "signal-rollup/by-hand//", "SignalRollup", workflows.RollupInput{}, done), workflows.RollupInput{}, &out))
 	require.Equal(t, "received before 2026-05-04T00:00:00Z: counted 7, counted by others 0, stuck 0, in 2 transactions; 5 trace rows\n", out.String())
 }
 

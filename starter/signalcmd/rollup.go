@@ -22,8 +22,8 @@ type RollupCommand struct {
 	To   string `help:"Time of receipt at which to stop, not included (RFC 3339); by default now." placeholder:"TIME"`
 }
 
-// Run starts the rollup, or joins the one that an operator started, and waits for
-// its end.
+// Run starts the rollup, or joins one of the same range that runs already, and
+// waits for its end.
 func (c *RollupCommand) Run(ctx context.Context, logger *slog.Logger) error {
 	input, err := c.input()
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *RollupCommand) input() (workflows.RollupInput, error) {
 }
 
 func (c *RollupCommand) rollup(ctx context.Context, temporal client.Client, input workflows.RollupInput, out io.Writer) error {
-	options := client.StartWorkflowOptions{ID: names.SignalRollupID, TaskQueue: names.QueueScheduled, StaticSummary: "Count pending signals, asked for by an operator"}
+	options := client.StartWorkflowOptions{ID: names.SignalRollupID(c.From, c.To), TaskQueue: names.QueueScheduled, StaticSummary: "Count pending signals, asked for by an operator"}
 	run, err := temporal.ExecuteWorkflow(ctx, options, names.SignalRollup, input)
 	if err != nil {
 		return fmt.Errorf("start rollup: %w", err)

@@ -1,6 +1,7 @@
 package observability_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -432,4 +433,63 @@ func TestOneFiringIsOneAlert(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "ALERTS#2026-05-04", keys.GSI1PK)
 	require.Equal(t, "#2026-05-04T12:00:00.000000000Z#"+alert.AlertID, keys.GSI1SK)
+}
+
+// tally counts the requests to DynamoDB by operation.
+type tally struct {
+	storage.API
+	lock  sync.Mutex
+	calls map[string]int
+}
+
+func (c *tally) count(operation string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.calls[operation]++
+}
+
+func (c *tally) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	c.count("PutItem")
+	return c.API.PutItem(ctx, in, o...)
+}
+
+func (c *tally) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	c.count("Query")
+	return c.API.Query(ctx, in, o...)
+}
+
+func (c *tally) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	c.count("TransactWriteItems")
+	return c.API.TransactWriteItems(ctx, in, o...)
+}
+
+func (c *tally) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+	c.count("BatchWriteItem")
+	return c.API.BatchWriteItem(ctx, in, o...)
+}
+
+func TestASignalTakesOnePutAndItsShareOfATransaction(t *testing.T) {
+	store := newStore(t)
+	calls := &tally{API: store.Client, calls: map[string]int{}}
+	store.Client, store.Table.Client = calls, calls
+	for n := range 97 {
+		_, err := store.Put(t.Context(), signal("app-x", n))
+		require.NoError(t, err)
+	}
+	page, after, err := store.Pending(t.Context(), storage.PendingQuery{Shard: observability.ShardOf("app-x"), To: noon.Add(time.Hour), Limit: 1000})
+	require.NoError(t, err)
+	require.Nil(t, after)
+	batches := observability.Pack(page, table.MaxTransaction)
+	require.Len(t, batches, 1)
+	_, err = store.PutTraces(t.Context(), batches[0].Signals)
+	require.NoError(t, err)
+	_, err = store.Count(t.Context(), batches[0])
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"PutItem": 97, "Query": 1, "BatchWriteItem": 4, "TransactWriteItems": 1}, calls.calls)
+
+	large := signal("app-x", 100)
+	large.Attributes = map[string]string{"k": strings.Repeat("v", observability.LargeAttributes)}
+	_, err = store.Put(t.Context(), large)
+	require.NoError(t, err)
+	require.Equal(t, 99, calls.calls["PutItem"], "two for large attributes")
 }

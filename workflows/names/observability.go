@@ -12,8 +12,9 @@ const (
 	ScheduleSignalReconcile = "signal-reconcile"
 )
 
-// SignalRollupID is the workflow id of a rollup that an operator starts.
-const SignalRollupID = "signal-rollup/by-hand"
+// SignalRollupID is the workflow id of a rollup that an operator starts for a
+// range, as it was written; both bounds may be empty.
+func SignalRollupID(from, to string) string { return "signal-rollup/by-hand/" + from + "/" + to }
 
 // SignalReconcileID is the workflow id of the check of a day that an operator
 // starts.
