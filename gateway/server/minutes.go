@@ -46,7 +46,7 @@ type minutesInput struct {
 	From   time.Time `query:"from" doc:"First instant, by default an hour before to."`
 	To     time.Time `query:"to" doc:"Instant after the last minute, by default now."`
 	Limit  int       `query:"limit" minimum:"1" maximum:"1440" default:"500" doc:"Greatest number of minutes read for the page."`
-	Cursor string    `query:"cursor" maxLength:"256" doc:"The nextCursor of the page before; from and to stay the same."`
+	Cursor string    `query:"cursor" maxLength:"256" doc:"The nextCursor of the page before."`
 }
 
 type minutesOutput struct {

@@ -47,14 +47,18 @@ type MinuteRange struct {
 }
 
 // Minutes reads one page of retained minutes in order, and the cursor of the
-// next page, "" at the end. A cursor of another list is table.ErrBadCursor.
+// next page, "" at the end. A cursor of another list is table.ErrBadCursor; one
+// that From has passed meanwhile, as a range that ends now moves on, starts at
+// From.
 func (s Store) Minutes(ctx context.Context, r MinuteRange) ([]monitoring.Minute, string, error) {
 	if r.Cursor != "" {
 		last, err := decodeMinute(r.Cursor)
-		if err != nil || last.Before(r.From) || !last.Before(r.To) {
+		if err != nil || !last.Before(r.To) {
 			return nil, "", table.ErrBadCursor
 		}
-		r.From = last.Add(time.Minute)
+		if next := last.Add(time.Minute); next.After(r.From) {
+			r.From = next
+		}
 	}
 	minutes := make([]monitoring.Minute, 0, min(r.Limit, 256))
 	for m, err := range s.minutes(ctx, r, int32(r.Limit+1), true) { //nolint:gosec // a page limit is small

@@ -40,11 +40,26 @@ func TestMinutesAreReadInPagesOfARange(t *testing.T) {
 func TestCursorsOfOtherListsAreRefused(t *testing.T) {
 	store := newStore(t)
 	r := monitoring.MinuteRange{Owner: owner, SourceID: "a", From: minute, To: minute.Add(time.Hour), Limit: 2, Now: now}
-	for _, cursor := range []string{"x", "====", "TUlOVVRFIw", "TUlOVVRFIzIwMjAtMTEtMzBUMTI6MDBa"} {
+	for _, cursor := range []string{"x", "====", "TUlOVVRFIw", "TUlOVVRFIzIwOTktMTEtMzBUMTI6MDBa"} {
 		r.Cursor = cursor
 		_, _, err := store.Minutes(t.Context(), r)
 		require.ErrorIs(t, err, table.ErrBadCursor, cursor)
 	}
+}
+
+func TestAPageBehindARangeThatMovedOnStartsWithTheRange(t *testing.T) {
+	store := newStore(t)
+	for i := range 4 {
+		ingest(t, store, "a", agentAt(time.Duration(i)*time.Minute, 1))
+	}
+	r := monitoring.MinuteRange{Owner: owner, SourceID: "a", From: minute, To: minute.Add(time.Hour), Limit: 1, Now: now}
+	_, cursor, err := store.Minutes(t.Context(), r)
+	require.NoError(t, err)
+	r.From, r.Cursor = minute.Add(2*time.Minute), cursor
+	minutes, _, err := store.Minutes(t.Context(), r)
+	require.NoError(t, err)
+	require.Len(t, minutes, 1)
+	require.Equal(t, minute.Add(2*time.Minute), minutes[0].Start)
 }
 
 func TestExpiredMinutesAreNotRead(t *testing.T) {
