@@ -142,9 +142,10 @@ func (r Request) Check() (Request, error) {
 }
 
 // Hash is the hash of everything a request asks for, which the claim's
-// bundle_hash repeats.
+// bundle_hash repeats. It is the same before and after Check.
 func (r Request) Hash() (string, error) {
 	r.Claim = Command{}
+	r.Spec.Limits = r.Spec.Limits.withDefaults()
 	body, err := Canonical(r)
 	if err != nil {
 		return "", err

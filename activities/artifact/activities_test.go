@@ -1,0 +1,220 @@
+package artifact
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+
+	"millrace/domain/artifact"
+	storage "millrace/storage/artifact"
+	workflows "millrace/workflows/artifact"
+)
+
+func newSigner(t *testing.T) (ssh.Signer, string) {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	signer, err := ssh.NewSignerFromKey(private)
+	require.NoError(t, err)
+	return signer, string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
+}
+
+func approve(v storage.Artifact, actor string, at time.Time) artifact.Command {
+	return artifact.Command{Verb: artifact.Approve, Actor: actor, BundleHash: v.BundleHash, At: at}
+}
+
+func sign(t *testing.T, signer ssh.Signer, c artifact.Command, version int) artifact.Command {
+	t.Helper()
+	var err error
+	c.Signature, err = artifact.Sign(signer, c, "fix", version)
+	require.NoError(t, err)
+	return c
+}
+
+func TestASubmissionIsStoredHashedAndFrozen(t *testing.T) {
+	d := newDesk(t)
+	require.NoError(t, d.Store.AddMember(t.Context(), "ops", "user:c", d.now))
+	v := d.submit(script("#!/bin/sh\n", func(r *artifact.Request) { r.Spec.Policy.Approvers = []string{"group:ops"} }))
+	require.Equal(t, map[string][]string{"ops": {"user:c"}}, v.Spec.Policy.Groups)
+	require.Equal(t, artifact.HashOf([]byte("#!/bin/sh\n")), v.Files[0].ContentHash)
+	require.Equal(t, "artifacts/fix/v1/rollback-run.sh", v.Files[1].Key)
+	require.NoError(t, d.Store.VerifyStored(t.Context(), v))
+	_, err := d.Prepare(t.Context(), script("#!/bin/sh\nother\n"))
+	typed(t, err, workflows.ErrTaken)
+	require.NoError(t, d.Store.VerifyStored(t.Context(), v), "a second submission writes nothing over it")
+}
+
+func TestASubmissionThatBreaksARuleIsRefused(t *testing.T) {
+	d := newDesk(t)
+	d.Floors = map[artifact.Kind]artifact.Floor{artifact.Script: {Required: 2}}
+	for want, change := range map[string]func(*artifact.Request){
+		"policy.required must be at least 2": func(r *artifact.Request) { r.Spec.Policy.Required = 1 },
+		"has no members":                     func(r *artifact.Request) { r.Spec.Policy.Approvers = []string{"group:none"} },
+		"no uploaded object": func(r *artifact.Request) {
+			r.Files[0] = artifact.File{Role: artifact.Primary, Filename: "gone.sh", ContentHash: artifact.HashOf(nil)}
+		},
+		"base64": func(r *artifact.Request) { r.Files[0].ContentBase64 = "*" },
+	} {
+		_, err := d.Prepare(t.Context(), script("#!/bin/sh\n", change))
+		typed(t, err, workflows.ErrInvalid)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := d.Prepare(t.Context(), script("#!/bin/sh\n", func(r *artifact.Request) { r.Files[0].ContentHash = artifact.HashOf(nil) }))
+	typed(t, err, workflows.ErrIntegrity)
+	d.Vouchers.AllowUnverified = false
+	_, err = d.Prepare(t.Context(), script("#!/bin/sh\n"))
+	typed(t, err, workflows.ErrRefused)
+}
+
+func TestTheGatewayVouchesForAuthors(t *testing.T) {
+	d := newDesk(t)
+	gateway, public := newSigner(t)
+	d.Vouchers.AllowUnverified, d.Vouchers.GatewayKeys = false, []string{public}
+	r := script("#!/bin/sh\n")
+	hash, err := r.Hash()
+	require.NoError(t, err)
+	r.Claim = sign(t, gateway, artifact.Command{Verb: artifact.Create, Actor: r.Author, BundleHash: hash, At: d.now}, 1)
+	p, err := d.Prepare(t.Context(), r)
+	require.NoError(t, err)
+	require.Equal(t, artifact.Gateway, p.Assurance)
+	r.Author = "user:boss"
+	_, err = d.Prepare(t.Context(), r)
+	typed(t, err, workflows.ErrRefused)
+	r.Claim.Actor = "user:boss"
+	_, err = d.Prepare(t.Context(), r)
+	typed(t, err, workflows.ErrRefused)
+}
+
+func TestWhoVouchesForADecision(t *testing.T) {
+	d := newDesk(t)
+	gateway, gatewayKey := newSigner(t)
+	own, ownKey := newSigner(t)
+	stranger, _ := newSigner(t)
+	d.Vouchers.AllowUnverified, d.Vouchers.GatewayKeys = false, []string{gatewayKey}
+	key, err := d.Store.AddKey(t.Context(), "user:a", ownKey, d.now)
+	require.NoError(t, err)
+	v := storage.Artifact{BundleHash: artifact.HashOf(nil)}
+	at := d.now
+	check := func(c artifact.Command, policy artifact.Policy) (workflows.CheckResult, error) {
+		return d.Check(t.Context(), workflows.CheckRequest{ArtifactID: "fix", Version: 1, Command: c, Policy: policy})
+	}
+	strict := artifact.Policy{SignedDecisions: true}
+	result, err := check(sign(t, own, approve(v, "user:a", at), 1), strict)
+	require.NoError(t, err)
+	require.Equal(t, workflows.CheckResult{Assurance: artifact.Signed, Key: key.Fingerprint}, result)
+	result, err = check(sign(t, gateway, approve(v, "user:a", at), 1), artifact.Policy{})
+	require.NoError(t, err)
+	require.Equal(t, artifact.Gateway, result.Assurance)
+	for name, c := range map[string]artifact.Command{
+		"nobody vouches":      approve(v, "user:a", at),
+		"another's key":       sign(t, own, approve(v, "user:b", at), 1),
+		"an unknown key":      sign(t, stranger, approve(v, "user:a", at), 1),
+		"of another version":  sign(t, own, approve(v, "user:a", at), 2),
+		"the gateway's alone": sign(t, gateway, approve(v, "user:a", at), 1),
+	} {
+		_, err := check(c, strict)
+		require.Error(t, err, name)
+		typed(t, err, workflows.ErrRefused)
+	}
+	forged := sign(t, own, approve(v, "user:a", at), 1)
+	forged.Verb = artifact.Reject
+	_, err = check(forged, strict)
+	typed(t, err, workflows.ErrRefused)
+	require.NoError(t, d.Store.RevokeKey(t.Context(), "user:a", key.Fingerprint, at.Add(time.Hour)))
+	_, err = check(sign(t, own, approve(v, "user:a", at), 1), strict)
+	require.NoError(t, err, "signed before it was revoked")
+	_, err = check(sign(t, own, approve(v, "user:a", at.Add(2*time.Hour)), 1), strict)
+	typed(t, err, workflows.ErrRefused)
+}
+
+func TestBeforeARunEverythingIsReadAgain(t *testing.T) {
+	d := newDesk(t)
+	v := d.submit(script("#!/bin/sh\n"))
+	verify := workflows.VerifyRequest{VersionRef: workflows.VersionRef{ArtifactID: "fix", Version: 1}, BundleHash: v.BundleHash, Decisions: true}
+	err := d.Verify(t.Context(), verify)
+	typed(t, err, workflows.ErrForbidden)
+	require.ErrorContains(t, err, "0 of 1 approvals")
+	require.NoError(t, d.decide(v, approve(v, "user:a", d.tick())))
+	require.NoError(t, d.Verify(t.Context(), verify))
+
+	strict := d.Activities
+	strict.Vouchers.AllowUnverified = false
+	typed(t, strict.Verify(t.Context(), verify), workflows.ErrForbidden)
+	other := verify
+	other.BundleHash = artifact.HashOf(nil)
+	typed(t, d.Verify(t.Context(), other), workflows.ErrForbidden)
+
+	undo := verify
+	undo.Decisions = false
+	require.NoError(t, d.Verify(t.Context(), undo))
+	require.NoError(t, d.Store.RemoveOriginals(t.Context(), v))
+	require.NoError(t, d.Verify(t.Context(), verify), "a deleted object's version is still there")
+	for i := range v.Files {
+		v.Files[i].S3VersionID = ""
+	}
+	_, err = d.Store.Put(t.Context(), v.Files[0].Key, "text/plain", strings.NewReader("#!/bin/sh\nevil\n"))
+	require.NoError(t, err)
+	require.True(t, storage.IsIntegrity(d.Store.VerifyStored(t.Context(), v)))
+}
+
+func TestOlderVersionsAreTold(t *testing.T) {
+	d := newDesk(t)
+	d.submit(script("#!/bin/sh\n"))
+	d.submit(script("#!/bin/sh\n", func(r *artifact.Request) { r.Version = 2 }))
+	d.submit(script("#!/bin/sh\n", func(r *artifact.Request) { r.Version = 3 }))
+	require.NoError(t, d.Supersede(t.Context(), workflows.VersionRef{ArtifactID: "fix", Version: 2}))
+	require.Equal(t, []string{"artifact/fix/v1 superseded"}, d.signals)
+	head, err := d.Head(t.Context(), workflows.VersionRef{ArtifactID: "fix"})
+	require.NoError(t, err)
+	require.Equal(t, 3, head.LatestVersion)
+}
+
+func TestSnapshotsAndTheArchive(t *testing.T) {
+	d := newDesk(t)
+	v := d.submit(script("#!/bin/sh\n"))
+	ref := workflows.VersionRef{ArtifactID: "fix", Version: 1}
+	require.NoError(t, d.Publish(t.Context(), workflows.PublishRequest{VersionRef: ref, Provenance: true}))
+	typed(t, d.Clear(t.Context(), ref), workflows.ErrConflict)
+	archived, err := d.Archive(t.Context(), workflows.ArchiveRequest{VersionRef: ref, SettledAt: time.Date(2026, 5, 31, 23, 59, 59, 0, time.UTC)})
+	require.NoError(t, err)
+	require.Equal(t, "archive/2026/05/fix/v1/", archived.Prefix)
+	for _, step := range []workflows.Step{{From: artifact.InReview, To: artifact.Withdrawn}, {From: artifact.Withdrawn, To: artifact.Archived, ArchivePrefix: archived.Prefix}} {
+		step.ArtifactID, step.Version = "fix", 1
+		step.Record = d.record(1, string(step.To), "system", artifact.Event{From: step.From, To: step.To, BundleHash: v.BundleHash})
+		require.NoError(t, d.Commit(t.Context(), step))
+		require.NoError(t, d.Commit(t.Context(), step), "a step again is no error")
+	}
+	require.NoError(t, d.Clear(t.Context(), ref))
+	_, err = d.Store.Stat(t.Context(), v.Files[0].Key, "")
+	require.Error(t, err)
+}
+
+func TestAlertsHaveTheScopeOfArtifacts(t *testing.T) {
+	d := newDesk(t)
+	require.NoError(t, d.Alert(t.Context(), workflows.AlertRequest{
+		VersionRef: workflows.VersionRef{ArtifactID: "fix", Version: 1}, Reason: "execution_failed", Danger: true, State: artifact.Failed, Summary: "x", At: d.now,
+	}))
+	require.Len(t, d.alerts, 1)
+	require.NoError(t, d.alerts[0].Check())
+	d.Alerts = nil
+	require.NoError(t, d.Alert(t.Context(), workflows.AlertRequest{Reason: "x"}))
+	require.Len(t, d.All(), 13)
+}
+
+func TestAnUnansweredRunIsSettled(t *testing.T) {
+	d := newDesk(t)
+	ref := workflows.VersionRef{ArtifactID: "fix", Version: 1}
+	settled, err := d.SettleRun(t.Context(), workflows.SettleRequest{VersionRef: ref, RunID: runID(1), Status: workflows.RunWorkerLost, Detail: "x"})
+	require.NoError(t, err)
+	require.False(t, settled.Began)
+	_, err = d.Store.Begin(t.Context(), "fix", 1, storage.Run{RunID: runID(1), Status: storage.Running, StartedAt: d.now})
+	require.NoError(t, err)
+	settled, err = d.SettleRun(t.Context(), workflows.SettleRequest{VersionRef: ref, RunID: runID(1), Status: workflows.RunWorkerLost, Detail: "x"})
+	require.NoError(t, err)
+	require.Equal(t, workflows.SettleResult{Began: true, Result: workflows.RunResult{Status: workflows.RunWorkerLost, ExitCode: -1, Detail: "x"}}, settled)
+}

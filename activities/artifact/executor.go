@@ -1,0 +1,226 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"millrace/domain/artifact"
+	storage "millrace/storage/artifact"
+	workflows "millrace/workflows/artifact"
+)
+
+// Runner runs a version's file somewhere. Its result is how that ended; an error
+// means that it can't be told.
+type Runner interface {
+	Run(ctx context.Context, job Job) (Outcome, error)
+}
+
+// Job is one run as a Runner gets it.
+type Job struct {
+	RunID string
+	Role  artifact.Role
+	Spec  artifact.Spec
+	// Dir is an empty directory of the run's own; File is the verified content.
+	Dir, File string
+	// Stdout and Stderr take what the run says.
+	Stdout, Stderr io.Writer
+}
+
+// Outcome is how a run ended.
+type Outcome struct {
+	Status   storage.RunStatus
+	ExitCode int
+	Detail   string
+}
+
+// Executor claims a run, has it run, and stores what it left.
+type Executor struct {
+	Store  storage.Store
+	Runner Runner
+	// Heartbeat tells the server that the run goes on. Its error is nil only when
+	// the server acknowledged; ErrCancelled when it asks for the end.
+	Heartbeat func(ctx context.Context) error
+	// Every is how often; 0 stands for 5 s.
+	Every  time.Duration
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// ErrCancelled tells a run to end.
+var ErrCancelled = errors.New("the run was cancelled")
+
+const defaultBeat = 5 * time.Second
+
+// Execute makes one run, at most once for its id: whoever comes second is
+// refused.
+func (e Executor) Execute(ctx context.Context, r workflows.RunRequest) (workflows.RunResult, error) {
+	v, err := e.Store.Version(ctx, r.ArtifactID, r.Version)
+	if err != nil {
+		return workflows.RunResult{}, failure(err)
+	}
+	if err := sameBundle(v, r.BundleHash); err != nil {
+		return workflows.RunResult{}, failure(err)
+	}
+	dir, err := os.MkdirTemp("", "millrace-run-")
+	if err != nil {
+		return workflows.RunResult{}, fmt.Errorf("make a directory: %w", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // what is left is swept with the system's temporary files
+	file, err := e.fetch(ctx, v, r.Role, dir)
+	if err != nil {
+		return workflows.RunResult{}, failure(err)
+	}
+	run := storage.Run{
+		RunID: r.RunID, Role: r.Role, Kind: v.Kind, WorkflowID: r.WorkflowID, Status: storage.Running, StartedAt: e.Now().UTC(),
+	}
+	began, err := e.Store.Begin(ctx, r.ArtifactID, r.Version, run)
+	if err != nil {
+		return workflows.RunResult{}, failure(err)
+	}
+	if !began {
+		return workflows.RunResult{}, failure(fmt.Errorf("run %s began before: %w", r.RunID, storage.ErrConflict))
+	}
+	return e.run(ctx, r, v.Spec, run, dir, file)
+}
+
+// fetch writes the verified content into the run's directory.
+func (e Executor) fetch(ctx context.Context, v storage.Artifact, role artifact.Role, dir string) (string, error) {
+	for _, f := range v.Files {
+		if f.Role != role {
+			continue
+		}
+		body, err := e.Store.Open(ctx, f)
+		if err != nil {
+			return "", err
+		}
+		defer body.Close() //nolint:errcheck // only read
+		path := filepath.Join(dir, f.Filename)
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700) //nolint:gosec // the name was checked
+		if err != nil {
+			return "", fmt.Errorf("write content: %w", err)
+		}
+		_, err = io.Copy(file, body)
+		return path, errors.Join(err, file.Close())
+	}
+	return "", fmt.Errorf("the version has no %s file: %w", role, errForbidden)
+}
+
+func (e Executor) run(ctx context.Context, r workflows.RunRequest, spec artifact.Spec, run storage.Run, dir, file string) (workflows.RunResult, error) {
+	stdout, stderr, err := newOutputs(spec.Limits.OutputBytes)
+	if err != nil {
+		return workflows.RunResult{}, err
+	}
+	defer stdout.remove()
+	defer stderr.remove()
+	bounded, stop := e.guard(ctx, spec.Limits.Timeout.Of())
+	outcome, err := e.Runner.Run(bounded, Job{RunID: r.RunID, Role: r.Role, Spec: spec, Dir: dir, File: file, Stdout: stdout, Stderr: stderr})
+	cause := context.Cause(bounded)
+	stop()
+	if err != nil {
+		outcome = Outcome{Status: storage.RunFailed, ExitCode: -1, Detail: err.Error()}
+	}
+	outcome = outcome.because(cause)
+	finished := e.Now().UTC()
+	run.Status, run.ExitCode, run.Detail = outcome.Status, outcome.ExitCode, outcome.Detail
+	run.FinishedAt, run.DurationMS = &finished, finished.Sub(run.StartedAt).Milliseconds()
+	run.Truncated = stdout.truncated || stderr.truncated
+	// The run is over whatever happens to the activity: what it left is kept.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	if err := e.keep(ctx, r.ArtifactID, &run, stdout, stderr); err != nil {
+		return workflows.RunResult{}, failure(err)
+	}
+	return workflows.RunResult{Status: string(run.Status), ExitCode: run.ExitCode, Detail: run.Detail}, nil
+}
+
+// because tells why a run was ended from outside.
+func (o Outcome) because(cause error) Outcome {
+	switch {
+	case cause == nil || o.Status == storage.Succeeded:
+	case errors.Is(cause, context.DeadlineExceeded):
+		o.Status, o.Detail = storage.TimedOut, "the run took longer than its limit"
+	case errors.Is(cause, errSilent):
+		o.Status, o.Detail = storage.WorkerLost, errSilent.Error()
+	default:
+		o.Status, o.Detail = storage.Cancelled, ErrCancelled.Error()
+	}
+	return o
+}
+
+// keep stores what a run left and how it ended.
+func (e Executor) keep(ctx context.Context, id string, run *storage.Run, stdout, stderr *output) error {
+	run.ContentHashes = map[string]string{}
+	for name, out := range map[string]*output{storage.StdoutFile: stdout, storage.StderrFile: stderr} {
+		file, err := out.rewind()
+		if err != nil {
+			return err
+		}
+		stored, err := e.Store.Put(ctx, storage.RunKey(run.RunID, name), "text/plain; charset=utf-8", file)
+		if err != nil {
+			return err
+		}
+		run.ContentHashes[name] = stored.ContentHash
+	}
+	stored, err := e.Store.PutJSON(ctx, storage.RunKey(run.RunID, storage.OutputFile), run)
+	if err != nil {
+		return err
+	}
+	run.ContentHashes[storage.OutputFile] = stored.ContentHash
+	return e.Store.Finish(ctx, id, *run)
+}
+
+// errSilent ends a run whose server can't be reached: it may have given the
+// worker up, and nothing may run beside what follows.
+var errSilent = errors.New("no heartbeat was acknowledged for two thirds of the heartbeat timeout")
+
+// guard bounds a run by its timeout and by its heartbeats.
+func (e Executor) guard(ctx context.Context, timeout time.Duration) (context.Context, func()) {
+	ctx, cancelTimeout := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.beat(ctx, cancel)
+	}()
+	return ctx, func() {
+		cancel(nil)
+		cancelTimeout()
+		<-done
+	}
+}
+
+func (e Executor) beat(ctx context.Context, end context.CancelCauseFunc) {
+	every := e.Every
+	if every == 0 {
+		every = defaultBeat
+	}
+	acknowledged := time.Now()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		call, cancel := context.WithTimeout(ctx, every)
+		err := e.Heartbeat(call)
+		cancel()
+		switch {
+		case err == nil:
+			acknowledged = time.Now()
+		case errors.Is(err, ErrCancelled):
+			end(ErrCancelled)
+			return
+		case time.Since(acknowledged) >= workflows.RunHeartbeat*2/3-every:
+			end(errSilent)
+			return
+		}
+	}
+}
