@@ -81,6 +81,7 @@ type Drainer struct {
 	breaker breaker
 	slots   *semaphore.Weighted
 	deletes chan Message
+	returns chan Message
 	counts  struct{ received, deleted, abandoned, outages atomic.Int64 }
 	// remarks bounds the log lines of faults that hit every message alike.
 	remarks rate.Sometimes
@@ -103,6 +104,7 @@ func (d *Drainer) Run(ctx, stop context.Context) {
 	d.Settings = d.Settings.withDefaults()
 	d.slots = semaphore.NewWeighted(d.Settings.InFlight)
 	d.deletes = make(chan Message, d.Settings.InFlight)
+	d.returns = make(chan Message, d.Settings.InFlight)
 	d.remarks = rate.Sometimes{First: 1, Interval: remarkEvery}
 	d.breaker = breaker{min: d.Settings.MinBackoff, max: d.Settings.MaxBackoff}
 	receiving, stopReceiving := context.WithCancel(stop)
@@ -111,7 +113,8 @@ func (d *Drainer) Run(ctx, stop context.Context) {
 
 	background := startAll(
 		func(done <-chan struct{}) { d.renew(ctx, done) },
-		func(done <-chan struct{}) { d.deleteFinished(ctx, done) },
+		func(done <-chan struct{}) { collect(d.deletes, done, func(batch []Message) { d.delete(ctx, batch) }) },
+		func(done <-chan struct{}) { collect(d.returns, done, func(batch []Message) { d.giveBack(ctx, batch) }) },
 	)
 	var receivers sync.WaitGroup
 	for range d.Settings.Receivers {
@@ -197,10 +200,26 @@ func (d *Drainer) remark(what string, err error) {
 	d.remarks.Do(func() { d.Logger.Warn("queue drain in trouble", "what", what, "error", err) })
 }
 
-// abandon lets a message's visibility lapse, so that it comes back.
+// abandon gives a message up, so that it comes back: after the pause of an
+// outage, else when its visibility lapses.
 func (d *Drainer) abandon(m Message) {
 	d.counts.abandoned.Add(1)
+	if d.breaker.open() {
+		d.returns <- m
+		return
+	}
 	d.release(m)
+}
+
+// giveBack has messages come back right after the pause. Those hidden for longer
+// would be late behind newer ones.
+func (d *Drainer) giveBack(ctx context.Context, batch []Message) {
+	if err := d.Queue.Extend(ctx, batch, max(d.breaker.remaining(), 0)); err != nil {
+		d.remark("messages not given back, they come back later", err)
+	}
+	for _, m := range batch {
+		d.release(m)
+	}
 }
 
 func (d *Drainer) release(m Message) {
@@ -228,36 +247,40 @@ func (d *Drainer) renew(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// deleteDelay is how long a finished message waits for others to be deleted
-// with it in one request.
-const deleteDelay = 50 * time.Millisecond
+// collectDelay is how long a message waits for others to be settled with it in
+// one request.
+const collectDelay = 50 * time.Millisecond
 
-func (d *Drainer) deleteFinished(ctx context.Context, done <-chan struct{}) {
+// collect passes messages on in batches until done; then it passes on the rest.
+func collect(messages <-chan Message, done <-chan struct{}, settle func([]Message)) {
 	batch := make([]Message, 0, MaxBatch)
-	flush := time.NewTicker(deleteDelay)
-	defer flush.Stop()
+	flush := func() {
+		if len(batch) > 0 {
+			settle(batch)
+			batch = batch[:0]
+		}
+	}
+	ticker := time.NewTicker(collectDelay)
+	defer ticker.Stop()
 	for {
 		select {
-		case m := <-d.deletes:
+		case m := <-messages:
 			if batch = append(batch, m); len(batch) == MaxBatch {
-				batch = d.delete(ctx, batch)
+				flush()
 			}
-		case <-flush.C:
-			batch = d.delete(ctx, batch)
+		case <-ticker.C:
+			flush()
 		case <-done:
-			for len(d.deletes) > 0 {
-				batch = append(batch, <-d.deletes)
+			for len(messages) > 0 {
+				batch = append(batch, <-messages)
 			}
-			d.delete(ctx, batch)
+			flush()
 			return
 		}
 	}
 }
 
-func (d *Drainer) delete(ctx context.Context, batch []Message) []Message {
-	if len(batch) == 0 {
-		return batch
-	}
+func (d *Drainer) delete(ctx context.Context, batch []Message) {
 	if err := d.Queue.Delete(ctx, batch); err != nil {
 		d.remark("finished messages not deleted, they come back", err)
 	} else {
@@ -266,5 +289,4 @@ func (d *Drainer) delete(ctx context.Context, batch []Message) []Message {
 	for _, m := range batch {
 		d.release(m)
 	}
-	return batch[:0]
 }

@@ -74,7 +74,7 @@ func (q Queue) Delete(ctx context.Context, messages []Message) error {
 	})
 }
 
-// Extend hides messages for another visibility time.
+// Extend hides messages for another visibility time; 0 shows them at once.
 func (q Queue) Extend(ctx context.Context, messages []Message, visibility time.Duration) error {
 	return inBatches(messages, func(batch []Message) error {
 		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.URL}
