@@ -9,6 +9,18 @@ import (
 	"millrace/domain/alert"
 )
 
+// listen takes signals as they come, also while the entity is being cancelled.
+// It waits for one to lie in the channel instead of in Receive: a waiting Receive
+// is handed its signal before it runs, and a run that ends in between would lose
+// it.
+func (w *riskAlert) listen(ctx workflow.Context, signals workflow.ReceiveChannel) {
+	waiting, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	for workflow.Await(waiting, func() bool { return signals.Len() > 0 }) == nil {
+		w.receive(ctx, signals)
+	}
+}
+
 // receive takes one signal. It is read raw, so that one that can't be read is
 // refused with its reason and not lost without a word.
 func (w *riskAlert) receive(ctx workflow.Context, signals workflow.ReceiveChannel) {

@@ -98,22 +98,15 @@ func (w *riskAlert) register(ctx workflow.Context) error {
 }
 
 // run works until the history is long enough: then it finishes what it has in
-// hand and continues as new, with what came meanwhile.
+// hand, takes what came meanwhile and continues as new.
 func (w *riskAlert) run(ctx workflow.Context) error {
 	signals := workflow.GetSignalChannel(ctx, RaiseSignal)
 	w.describe(ctx)
 	w.resume(ctx)
-	workflow.GoNamed(ctx, "signals", func(ctx workflow.Context) {
-		for {
-			w.receive(ctx, signals)
-		}
-	})
-	err := workflow.Await(ctx, func() bool { return w.full(ctx) && w.idle(ctx) })
+	workflow.GoNamed(ctx, "signals", func(ctx workflow.Context) { w.listen(ctx, signals) })
+	err := workflow.Await(ctx, func() bool { return w.full(ctx) && signals.Len() == 0 && w.idle(ctx) })
 	if err != nil {
 		return w.cancelled(ctx, err)
-	}
-	for signals.Len() > 0 {
-		w.receive(ctx, signals)
 	}
 	return workflow.NewContinueAsNewError(ctx, names.RiskAlert, Input{Request: Request{Scope: w.scope}, Carry: &w.state})
 }

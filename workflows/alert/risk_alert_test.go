@@ -314,6 +314,20 @@ func TestContinuingAsNewLosesNoSignal(t *testing.T) {
 	require.NotZero(t, next.looks, "and watches on")
 }
 
+// The task that says that the history is full is most often the one that brings
+// a signal to an idle entity.
+func TestASignalInTheLastTaskOfARunIsCarried(t *testing.T) {
+	w := newWorld(t)
+	raise := Raise{Alerts: []alert.Alert{danger("late")}, Suppressed: []alert.Suppression{{Alert: danger("covered"), Why: "gate_covers:late"}}}
+	w.after(time.Minute, func() { w.SignalWorkflowSkippingWorkflowTask(RaiseSignal, raise) })
+	w.after(2*time.Minute, func() { w.SetContinueAsNewSuggested(true) })
+	w.ExecuteWorkflow(names.RiskAlert, Input{Request: Request{Scope: "factory-a"}})
+	carry := w.continued()
+	require.Len(t, carry.Pending, 1)
+	require.Equal(t, "late", carry.Pending[0].Reason)
+	require.Equal(t, []string{"log covered gate_covers:late x1"}, w.calls, "what was suppressed is written before the run ends")
+}
+
 func TestTheCarrySurvivesItsJSON(t *testing.T) {
 	record := alert.NewRecord(danger("a"), alert.Sent, "raised", "", danger("a").SourceUpdatedAt)
 	want := Carry{
