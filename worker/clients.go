@@ -63,4 +63,5 @@ var capabilities = []func(*host, dependencies){
 	registerCloudInfra,
 	registerObservability,
 	registerAlerts,
+	registerArtifact,
 }

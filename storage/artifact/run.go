@@ -62,10 +62,11 @@ func (s Store) Run(ctx context.Context, id, runID string) (Execution, error) {
 	return item, err
 }
 
-// Lose records that a run's worker was lost, unless it ended some other way; it
-// gives the run as it stands then, and false when no such run ever began.
-func (s Store) Lose(ctx context.Context, id, runID, detail string, now time.Time) (Execution, bool, error) {
-	err := s.Finish(ctx, id, Run{RunID: runID, Status: WorkerLost, ExitCode: -1, Detail: detail, FinishedAt: &now})
+// Lose records how a run ended whose executor gave no answer, unless it ended
+// some other way; it gives the run as it stands then, and false when no such run
+// ever began.
+func (s Store) Lose(ctx context.Context, id, runID string, status RunStatus, detail string, now time.Time) (Execution, bool, error) {
+	err := s.Finish(ctx, id, Run{RunID: runID, Status: status, ExitCode: -1, Detail: detail, FinishedAt: &now})
 	if err != nil && !errors.Is(err, ErrConflict) {
 		return Execution{}, false, err
 	}

@@ -56,6 +56,8 @@ func (s *Stack) variables() []Var {
 		{"MILLRACE_TELEMETRY_DLQ_QUEUE_URL", queue(queueDLQ)},
 		{"MILLRACE_RULE_ERRORS_QUEUE_URL", queue(queueRuleErrors)},
 		{"MILLRACE_JOB_RESULTS_QUEUE_URL", queue(queueJobResults)},
+		{"MILLRACE_ARTIFACT_ALLOW_UNVERIFIED", "true"},
+		{"MILLRACE_ARTIFACT_SEARCH_ATTRIBUTES", "true"},
 		{"MILLRACE_LOCAL_DIR", s.Dir},
 		{"MILLRACE_LOCAL_CONTROL", http(s.Ports.Control)},
 		{"MILLRACE_LOCAL_IOT_ADMIN", http(s.Ports.IoTAdmin)},

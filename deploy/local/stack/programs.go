@@ -55,6 +55,11 @@ func (s *Stack) programs() []supervise.Part {
 			Ready: supervise.HTTPProbe("http://" + metrics + "/metrics"), Grace: 15 * time.Second,
 		},
 		{
+			// Scripts run in a process of their own, as everywhere.
+			Name: "worker-scripts", Stage: stagePrograms, Command: []string{s.bin(binWorker), "--queues", "scripts"},
+			Env: s.environ("MILLRACE_WORKER_STOP_TIMEOUT=10s"), Grace: 15 * time.Second,
+		},
+		{
 			Name: binGateway, Stage: stagePrograms, Command: []string{s.bin(binGateway)},
 			Env:   s.environ("MILLRACE_GATEWAY_ADDRESS="+gateway, "MILLRACE_SLACK_SINK_FILE="+s.path("slack.jsonl")),
 			Ready: supervise.HTTPProbe("http://" + gateway + gatewayHealth), Grace: 10 * time.Second,

@@ -51,6 +51,9 @@ func (s *Stack) temporalPart() supervise.Part {
 		s.Tools.Temporal, "server", "start-dev", "--ip", "127.0.0.1",
 		"--port", strconv.Itoa(s.Ports.Temporal), "--log-level", "warn",
 	}
+	for _, attribute := range []string{"MillraceArtifactId", "MillraceArtifactState", "MillraceArtifactKind", "MillraceArtifactAuthor"} {
+		args = append(args, "--search-attribute", attribute+"=Keyword")
+	}
 	if s.Headless {
 		args = append(args, "--headless")
 	} else {

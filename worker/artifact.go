@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	activities "millrace/activities/artifact"
+	"millrace/domain/artifact"
+	storage "millrace/storage/artifact"
+	workflows "millrace/workflows/artifact"
+	"millrace/workflows/names"
+)
+
+// artifactSettings are those of the artifact capability.
+type artifactSettings struct {
+	ArtifactBucket   string        `help:"Bucket of artifacts; empty takes the bucket of all objects." env:"MILLRACE_ARTIFACT_BUCKET"`
+	AllowUnverified  bool          `name:"artifact-allow-unverified" help:"Take commands for which neither a gateway nor an approver's key vouches; for development only." env:"MILLRACE_ARTIFACT_ALLOW_UNVERIFIED"`
+	GatewayKeys      []string      `name:"gateway-public-keys" sep:";" help:"Public keys of the gateways as in authorized_keys, separated by semicolons." env:"MILLRACE_GATEWAY_PUBLIC_KEYS" placeholder:"KEY"`
+	Floors           string        `name:"artifact-floors" help:"Least that policies must ask for, as JSON by kind: {\"script\":{\"required\":2,\"separation_of_duties\":true,\"within\":[\"ops\"],\"signed_decisions\":true}}." default:"{}" env:"MILLRACE_ARTIFACT_FLOORS"`
+	ArchiveAfter     time.Duration `name:"artifact-archive-after" help:"How long a settled version stays before it archives itself." default:"720h" env:"MILLRACE_ARTIFACT_ARCHIVE_AFTER"`
+	SearchAttributes bool          `name:"artifact-search-attributes" help:"Set search attributes; the namespace must have MillraceArtifactId, MillraceArtifactState, MillraceArtifactKind and MillraceArtifactAuthor as keywords." env:"MILLRACE_ARTIFACT_SEARCH_ATTRIBUTES"`
+	HTTPHosts        []string      `name:"artifact-http-hosts" help:"Hosts to which artifacts of the kind http may send requests; none by default." env:"MILLRACE_ARTIFACT_HTTP_HOSTS"`
+	ScriptUser       uint32        `help:"User id that scripts run under; 0 keeps the worker's own, for development." env:"MILLRACE_SCRIPT_USER"`
+	ScriptGroup      uint32        `help:"Group id that scripts run under." env:"MILLRACE_SCRIPT_GROUP"`
+}
+
+const minArchiveAfter = time.Minute
+
+func (s artifactSettings) check() error {
+	var problems []error
+	if s.ArchiveAfter < minArchiveAfter {
+		problems = append(problems, fmt.Errorf("MILLRACE_ARTIFACT_ARCHIVE_AFTER: must be at least %s", minArchiveAfter))
+	}
+	if _, err := s.floors(); err != nil {
+		problems = append(problems, fmt.Errorf("MILLRACE_ARTIFACT_FLOORS: %w", err))
+	}
+	for _, key := range s.GatewayKeys {
+		if _, err := artifact.ParseKey(key); err != nil {
+			problems = append(problems, fmt.Errorf("MILLRACE_GATEWAY_PUBLIC_KEYS: %w", err))
+		}
+	}
+	if (s.ScriptUser == 0) != (s.ScriptGroup == 0) {
+		problems = append(problems, errors.New("MILLRACE_SCRIPT_USER, MILLRACE_SCRIPT_GROUP: must be set together"))
+	}
+	return errors.Join(problems...)
+}
+
+func (s artifactSettings) floors() (map[artifact.Kind]artifact.Floor, error) {
+	decoder := json.NewDecoder(strings.NewReader(s.Floors))
+	decoder.DisallowUnknownFields()
+	var floors map[artifact.Kind]artifact.Floor
+	if err := decoder.Decode(&floors); err != nil {
+		return nil, fmt.Errorf("must be JSON by kind: %w", err)
+	}
+	for kind := range floors {
+		if !slices.Contains(artifact.Kinds(), kind) {
+			return nil, fmt.Errorf("%q is none of %v", kind, artifact.Kinds())
+		}
+	}
+	return floors, nil
+}
+
+func artifactStore(d dependencies) storage.Store {
+	bucket := d.settings.Artifacts.ArtifactBucket
+	if bucket == "" {
+		bucket = d.settings.DataBucket
+	}
+	return storage.New(d.clients.dynamodb, d.settings.GovernanceTable, d.clients.s3, bucket)
+}
+
+// registerArtifact hosts the artifact capability; scripts run on a task queue of
+// their own, which is off unless it is named.
+func registerArtifact(h *host, d dependencies) {
+	s, store := d.settings.Artifacts, artifactStore(d)
+	floors, _ := s.floors() // the settings have been checked
+	all := activities.Activities{
+		Store: store, Floors: floors,
+		Vouchers: activities.Vouchers{Store: store, GatewayKeys: s.GatewayKeys, AllowUnverified: s.AllowUnverified},
+		Settings: workflows.Settings{ArchiveAfter: artifact.Duration(s.ArchiveAfter), SearchAttributes: s.SearchAttributes},
+		Temporal: d.temporal, Alerts: d.alerting.observer.Raiser, Now: time.Now, Logger: d.logger,
+	}
+	run := func(r worker.Registry, name string, runner activities.Runner) {
+		executor := activities.Executor{Store: store, Runner: runner, Now: time.Now, Logger: d.logger}
+		r.RegisterActivityWithOptions(activities.RunActivity(executor, d.temporal), activity.RegisterOptions{Name: name})
+	}
+	h.on(names.QueueArtifacts, func(r worker.Registry) {
+		// A lifecycle may last for months: it must not keep its build alive so long.
+		r.RegisterWorkflowWithOptions(workflows.ArtifactLifecycle, workflow.RegisterOptions{
+			Name: names.ArtifactLifecycle, VersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
+		})
+		for name, f := range all.All() {
+			r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+		}
+		run(r, workflows.HTTPActivity, activities.Requests{Hosts: s.HTTPHosts})
+	})
+	h.on(names.QueueScripts, func(r worker.Registry) {
+		run(r, workflows.ScriptActivity, activities.Scripts{User: s.ScriptUser, Group: s.ScriptGroup})
+	})
+}
