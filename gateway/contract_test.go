@@ -59,6 +59,8 @@ func scopeOf(r route) monitoring.Scope {
 	switch {
 	case strings.HasPrefix(r.path, "/v1/tokens"):
 		return monitoring.ScopeTokens
+	case strings.HasPrefix(r.path, "/v1/alerts/silences"):
+		return monitoring.ScopeAdmin
 	case r.method == http.MethodGet:
 		return monitoring.ScopeRead
 	case strings.HasSuffix(r.path, "/presign"):

@@ -21,24 +21,46 @@ import (
 
 // Dial connects to Temporal. The SDK's metrics go to the registry.
 func Dial(ctx context.Context, logger *slog.Logger, registry prometheus.Registerer) (client.Client, error) {
-	options, err := envconfig.LoadDefaultClientOptions()
+	options, err := clientOptions(logger, registry)
 	if err != nil {
-		return nil, fmt.Errorf("load Temporal settings: %w", err)
-	}
-	options.Logger = log.NewStructuredLogger(logger)
-	if options.MetricsHandler, err = metricsHandler(registry); err != nil {
 		return nil, err
 	}
-	tracing, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{Tracer: otel.Tracer("millrace")})
-	if err != nil {
-		return nil, fmt.Errorf("make tracing interceptor: %w", err)
-	}
-	options.Interceptors = append(options.Interceptors, interceptor.ClientInterceptor(tracing))
 	c, err := client.DialContext(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to Temporal: %w", err)
 	}
 	return c, nil
+}
+
+// Lazy is a client that connects when it is first used, for programs that have
+// something to say without Temporal too.
+func Lazy(logger *slog.Logger, registry prometheus.Registerer) (client.Client, error) {
+	options, err := clientOptions(logger, registry)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.NewLazyClient(options)
+	if err != nil {
+		return nil, fmt.Errorf("make Temporal client: %w", err)
+	}
+	return c, nil
+}
+
+func clientOptions(logger *slog.Logger, registry prometheus.Registerer) (client.Options, error) {
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return client.Options{}, fmt.Errorf("load Temporal settings: %w", err)
+	}
+	options.Logger = log.NewStructuredLogger(logger)
+	if options.MetricsHandler, err = metricsHandler(registry); err != nil {
+		return client.Options{}, err
+	}
+	tracing, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{Tracer: otel.Tracer("millrace")})
+	if err != nil {
+		return client.Options{}, fmt.Errorf("make tracing interceptor: %w", err)
+	}
+	options.Interceptors = append(options.Interceptors, interceptor.ClientInterceptor(tracing))
+	return options, nil
 }
 
 func metricsHandler(registry prometheus.Registerer) (client.MetricsHandler, error) {

@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -34,7 +35,8 @@ type Command struct {
 // Validate refuses settings that can't work.
 func (c *Command) Validate() error { return errors.Join(c.Stores.Validate(), c.Factories.Validate()) }
 
-// Run prints the report.
+// Run prints the report. It fails when a part could not be looked at, so that
+// probes notice.
 func (c *Command) Run(ctx context.Context, logger *slog.Logger) error {
 	ctx, stop := context.WithTimeout(ctx, c.Timeout)
 	defer stop()
@@ -42,7 +44,7 @@ func (c *Command) Run(ctx context.Context, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	temporal, err := temporalconf.Dial(ctx, logger, prometheus.NewRegistry())
+	temporal, err := temporalconf.Lazy(logger, prometheus.NewRegistry())
 	if err != nil {
 		return err
 	}
@@ -62,6 +64,16 @@ func (c *Command) Run(ctx context.Context, logger *slog.Logger) error {
 		sources.ScheduleIDs = append(sources.ScheduleIDs, d.ID)
 	}
 	report := sources.Gather(ctx)
+	if err := c.print(report); err != nil {
+		return err
+	}
+	if n := len(report.Problems); n > 0 {
+		return fmt.Errorf("%d parts could not be looked at", n)
+	}
+	return nil
+}
+
+func (c *Command) print(report Report) error {
 	if c.JSON {
 		return report.JSON(os.Stdout)
 	}

@@ -147,12 +147,13 @@ func (s *Stack) startStandIns(ctx context.Context) error {
 }
 
 func (s *Stack) startPrograms(ctx context.Context) error {
-	for _, part := range []supervise.Part{s.provision(), s.schedules()} {
-		if err := s.finish(ctx, part); err != nil {
-			return err
-		}
+	err := s.finish(ctx, s.provision())
+	if err != nil {
+		return fmt.Errorf("%w\ntables of another version? `make clean` starts afresh; it deletes %s", err, s.Dir)
 	}
-	var err error
+	if err := s.finish(ctx, s.schedules()); err != nil {
+		return err
+	}
 	if s.readyToken, err = s.token(ctx); err != nil {
 		return err
 	}
