@@ -61,6 +61,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	require.NoError(t, err, "explaining needs no store")
 	_, err = parse(t, "up", "--consumers=0")
 	require.ErrorContains(t, err, "MILLRACE_CONSUMERS")
+	_, err = parse(t, "up", "--consumers=1000")
+	require.ErrorContains(t, err, "MILLRACE_CONSUMERS")
 	_, err = parse(t, "replay", "--factory=factory-a")
 	require.ErrorContains(t, err, "--from")
 }
@@ -185,6 +187,8 @@ func TestUpStartsWhatDoesNotRunYet(t *testing.T) {
 		info := described.RawResponse.GetWorkflowExecutionInfo()
 		require.Equal(t, want, [2]string{info.GetType().GetName(), info.GetTaskQueue()}, id)
 	}
+	require.Contains(t, up(1), "telemetry-ingest/1   ends\n")
+	require.NotContains(t, up(1), "telemetry-ingest/1", "it is told once")
 }
 
 func TestAReplayIsFollowedToItsEnd(t *testing.T) {

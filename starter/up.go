@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	workflows "millrace/workflows/factory"
@@ -18,8 +20,9 @@ type upCommand struct {
 	Consumers int `help:"Number of interchangeable consumers of the telemetry queue." default:"1" env:"MILLRACE_CONSUMERS"`
 }
 
-// maxConsumers keeps a slip of the finger from starting thousands.
-const maxConsumers = 1000
+// maxConsumers keeps a slip of the finger from starting hundreds. One consumer
+// holds up to 200 messages; more than a few are of use on several workers only.
+const maxConsumers = 32
 
 // Validate refuses a number of consumers that can't be meant.
 func (c *upCommand) Validate() error {
@@ -29,7 +32,7 @@ func (c *upCommand) Validate() error {
 	return nil
 }
 
-// Run starts what does not run yet; starting twice is harmless.
+// Run starts what does not run yet and ends surplus consumers; twice is harmless.
 func (c *upCommand) Run(ctx context.Context, logger *slog.Logger) error {
 	temporal, err := dial(ctx, logger)
 	if err != nil {
@@ -86,6 +89,25 @@ func (c *upCommand) up(ctx context.Context, temporal client.Client, out io.Write
 			state = "runs already"
 		}
 		if _, err := fmt.Fprintf(out, "%-20s %s\n", b.id, state); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+	}
+	return c.end(ctx, temporal, out)
+}
+
+// end cancels consumers beyond the number asked for; they finish what they hold.
+func (c *upCommand) end(ctx context.Context, temporal client.Client, out io.Writer) error {
+	for n := c.Consumers; n < maxConsumers; n++ {
+		err := temporal.CancelWorkflow(ctx, names.TelemetryIngestID(n), "")
+		_, none := errors.AsType[*serviceerror.NotFound](err)
+		_, ending := errors.AsType[*serviceerror.CancellationAlreadyRequested](err)
+		if none || ending {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("end consumer %d: %w", n, err)
+		}
+		if _, err := fmt.Fprintf(out, "%-20s ends\n", names.TelemetryIngestID(n)); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
 	}
