@@ -99,9 +99,7 @@ func (c *upCommand) up(ctx context.Context, temporal client.Client, out io.Write
 func (c *upCommand) end(ctx context.Context, temporal client.Client, out io.Writer) error {
 	for n := c.Consumers; n < maxConsumers; n++ {
 		err := temporal.CancelWorkflow(ctx, names.TelemetryIngestID(n), "")
-		_, none := errors.AsType[*serviceerror.NotFound](err)
-		_, ending := errors.AsType[*serviceerror.CancellationAlreadyRequested](err)
-		if none || ending {
+		if _, none := errors.AsType[*serviceerror.NotFound](err); none {
 			continue
 		}
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -71,7 +72,7 @@ func (t Table) pageInput(q PageQuery) (*dynamodb.QueryInput, error) {
 		return in, nil
 	}
 	start, err := decodeCursor(q.Cursor, keys)
-	if err != nil || start[partitionKey] != q.Partition {
+	if err != nil || start[partitionKey] != q.Partition || !strings.HasPrefix(start[sortKey], q.Prefix) {
 		return nil, ErrBadCursor
 	}
 	in.ExclusiveStartKey = Item{}

@@ -78,6 +78,7 @@ func TestCursorsFitTheirOwnListOnly(t *testing.T) {
 	require.NoError(t, err)
 	for name, q := range map[string]table.PageQuery{
 		"another partition": {Partition: "Q", Cursor: cursor},
+		"another prefix":    {Partition: "P", Prefix: "other", Cursor: cursor},
 		"of the table":      {Index: "GSI1", Partition: "G", Cursor: cursor},
 		"of an index":       {Partition: "P", Cursor: indexCursor},
 		"no base64":         {Partition: "P", Cursor: "*"},
