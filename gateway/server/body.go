@@ -34,7 +34,7 @@ func readStrictly(body []byte, into any) error {
 	if !utf8.Valid(body) || !pairedSurrogates(body) {
 		return errors.New("must be Unicode text, in UTF-8")
 	}
-	return uniqueNames(json.NewDecoder(bytes.NewReader(body)), "body")
+	return uniqueNames(json.NewDecoder(bytes.NewReader(body)))
 }
 
 func withoutValue(err error) error {
@@ -81,17 +81,17 @@ func pairedSurrogates(body []byte) bool {
 
 // uniqueNames refuses an object that has a name twice. The text is known to be
 // valid and not nested too deeply.
-func uniqueNames(decoder *json.Decoder, path string) error {
+func uniqueNames(decoder *json.Decoder) error {
 	token, err := decoder.Token()
 	if err != nil {
 		return err
 	}
 	switch token {
 	case json.Delim('{'):
-		return uniqueInObject(decoder, path)
+		return uniqueInObject(decoder)
 	case json.Delim('['):
-		for i := 0; decoder.More(); i++ {
-			if err := uniqueNames(decoder, fmt.Sprintf("%s[%d]", path, i)); err != nil {
+		for decoder.More() {
+			if err := uniqueNames(decoder); err != nil {
 				return err
 			}
 		}
@@ -100,7 +100,7 @@ func uniqueNames(decoder *json.Decoder, path string) error {
 	return err
 }
 
-func uniqueInObject(decoder *json.Decoder, path string) error {
+func uniqueInObject(decoder *json.Decoder) error {
 	seen := map[json.Token]bool{}
 	for decoder.More() {
 		name, err := decoder.Token()
@@ -108,10 +108,10 @@ func uniqueInObject(decoder *json.Decoder, path string) error {
 			return err
 		}
 		if seen[name] {
-			return fmt.Errorf("must not have the name %q twice in %s", name, path)
+			return fmt.Errorf("must not have the name %.64q twice in one object, as at byte %d", name, decoder.InputOffset())
 		}
 		seen[name] = true
-		if err := uniqueNames(decoder, fmt.Sprintf("%s.%s", path, name)); err != nil {
+		if err := uniqueNames(decoder); err != nil {
 			return err
 		}
 	}
