@@ -26,6 +26,7 @@ func registerObservability(h *host, d dependencies) {
 	h.on(names.QueueScheduled, func(r worker.Registry) {
 		r.RegisterWorkflowWithOptions(workflows.SignalRollup, workflow.RegisterOptions{Name: names.SignalRollup})
 		r.RegisterWorkflowWithOptions(workflows.SignalReconcile, workflow.RegisterOptions{Name: names.SignalReconcile})
+		r.RegisterActivityWithOptions(drainer.FindPendingShards, activity.RegisterOptions{Name: workflows.FindPendingActivity})
 		r.RegisterActivityWithOptions(drainer.DrainSignals, activity.RegisterOptions{Name: workflows.DrainSignalsActivity})
 		r.RegisterActivityWithOptions(evaluator.EvaluateAlertRules, activity.RegisterOptions{Name: workflows.EvaluateRulesActivity})
 		r.RegisterActivityWithOptions(reconciler.ReconcileSignals, activity.RegisterOptions{Name: workflows.ReconcileDayActivity})

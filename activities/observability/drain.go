@@ -57,6 +57,21 @@ type Drainer struct {
 	At func(Step) error
 }
 
+// FindPendingShards tells which shards have pending signals.
+func (d Drainer) FindPendingShards(ctx context.Context, req workflows.FindRequest) (workflows.FindResult, error) {
+	found := workflows.FindResult{Shards: []int{}}
+	for shard := range observability.Shards {
+		signals, _, err := d.Store.Pending(ctx, storage.PendingQuery{Shard: shard, From: req.From, To: req.To, Limit: 1})
+		if err != nil {
+			return found, failure(err)
+		}
+		if len(signals) > 0 {
+			found.Shards = append(found.Shards, shard)
+		}
+	}
+	return found, nil
+}
+
 // DrainSignals counts a shard's pending signals, page by page, for a stretch. It
 // may end anywhere: what was not counted is still pending.
 func (d Drainer) DrainSignals(ctx context.Context, req workflows.DrainRequest) (workflows.DrainResult, error) {

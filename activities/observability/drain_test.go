@@ -149,6 +149,24 @@ func TestAStretchEndsAndTheNextGoesOn(t *testing.T) {
 	requireTruth(t, store, signals)
 }
 
+func TestShardsWithPendingSignalsAreFound(t *testing.T) {
+	store := newStore(t)
+	signals := makeSignals("app-x", 2)
+	put(t, store, signals)
+	d := newDrainer(store, &raiser{})
+	found, err := d.FindPendingShards(t.Context(), workflows.FindRequest{To: yearEnd.Add(time.Hour)})
+	require.NoError(t, err)
+	require.Equal(t, []int{observability.ShardOf("app-x")}, found.Shards)
+	found, err = d.FindPendingShards(t.Context(), workflows.FindRequest{From: yearEnd.Add(time.Minute), To: yearEnd.Add(time.Hour)})
+	require.NoError(t, err)
+	require.Empty(t, found.Shards, "received before")
+	_, err = rollUp(t.Context(), d, "app-x")
+	require.NoError(t, err)
+	found, err = d.FindPendingShards(t.Context(), workflows.FindRequest{To: yearEnd.Add(time.Hour)})
+	require.NoError(t, err)
+	require.Empty(t, found.Shards)
+}
+
 func TestOnlyWhatWasReceivedInTheRangeIsCounted(t *testing.T) {
 	store := newStore(t)
 	signals := makeSignals("app-x", 30)

@@ -11,10 +11,23 @@ import (
 
 // Activity names.
 const (
+	FindPendingActivity   = "FindPendingShards"
 	DrainSignalsActivity  = "DrainSignals"
 	EvaluateRulesActivity = "EvaluateAlertRules"
 	ReconcileDayActivity  = "ReconcileSignals"
 )
+
+// FindRequest asks which shards have pending signals that were received from From
+// on and before To.
+type FindRequest struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// FindResult are the shards that have some.
+type FindResult struct {
+	Shards []int `json:"shards"`
+}
 
 // DrainRequest asks for one stretch of counting a shard's pending signals: those
 // received from From on and before To.

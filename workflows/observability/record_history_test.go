@@ -57,6 +57,9 @@ func newRecorder(t *testing.T) recorder {
 // answers are activities that do nothing but say what real ones might.
 func answers() map[string]any {
 	return map[string]any{
+		FindPendingActivity: func(context.Context, FindRequest) (FindResult, error) {
+			return FindResult{Shards: []int{0, 2, 5, 9, 11, 15}}, nil
+		},
 		DrainSignalsActivity: func(ctx context.Context, req DrainRequest) (DrainResult, error) {
 			if req.Shard == 2 && activity.GetInfo(ctx).Attempt == 1 {
 				return DrainResult{}, errors.New("no answer")

@@ -7,7 +7,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"millrace/domain/observability"
 	"millrace/workflows/names"
 )
 
@@ -24,6 +23,15 @@ const (
 	// so that one that is missed costs nothing.
 	RollupCatchUp = time.Hour
 )
+
+// findOptions: one small read of each shard. An outage is waited for as long as by
+// a drain.
+var findOptions = workflow.ActivityOptions{
+	Summary:                "look for pending signals",
+	StartToCloseTimeout:    30 * time.Second,
+	ScheduleToCloseTimeout: 30 * time.Minute,
+	RetryPolicy:            &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
+}
 
 // drainOptions: a stretch ends itself after three minutes and beats with every
 // page. An outage of the table is waited for half an hour; then the next run has
@@ -82,8 +90,9 @@ func SignalRollup(ctx workflow.Context, in RollupInput) (Carry, error) {
 }
 
 type rollup struct {
-	state  Carry
-	failed error
+	state     Carry
+	continued bool
+	failed    error
 }
 
 func newRollup(ctx workflow.Context, in RollupInput) (*rollup, error) {
@@ -91,7 +100,7 @@ func newRollup(ctx workflow.Context, in RollupInput) (*rollup, error) {
 		if workflow.GetInfo(ctx).ContinuedExecutionRunID == "" {
 			return nil, refusal("carry is only for a continued run")
 		}
-		return &rollup{state: *in.Carry}, nil
+		return &rollup{state: *in.Carry, continued: true}, nil
 	}
 	at := scheduledTime(ctx)
 	r := &rollup{state: Carry{To: at, At: at}}
@@ -104,13 +113,13 @@ func newRollup(ctx workflow.Context, in RollupInput) (*rollup, error) {
 	if !r.state.From.Before(r.state.To) {
 		return nil, refusal("from: must be before to")
 	}
-	for shard := range observability.Shards {
-		r.state.Shards = append(r.state.Shards, shard)
-	}
 	return r, nil
 }
 
 func (r *rollup) run(ctx workflow.Context) (Carry, error) {
+	if err := r.find(ctx); err != nil {
+		return r.state, err
+	}
 	if err := r.drain(ctx); err != nil {
 		return r.state, err
 	}
@@ -120,6 +129,22 @@ func (r *rollup) run(ctx workflow.Context) (Carry, error) {
 	err := r.evaluate(ctx)
 	r.describe(ctx)
 	return r.state, err
+}
+
+// find asks which shards have anything to drain: mostly none or a few, and each
+// drain is an activity. A continued run knows them.
+func (r *rollup) find(ctx workflow.Context) error {
+	if r.continued {
+		return nil
+	}
+	var found FindResult
+	req := FindRequest{From: r.state.From, To: r.state.To}
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, findOptions), FindPendingActivity, req).Get(ctx, &found)
+	if err != nil {
+		return fmt.Errorf("look for pending signals: %w", err)
+	}
+	r.state.Shards = found.Shards
+	return nil
 }
 
 // drain drains the shards in a few lanes until none is left or the history is

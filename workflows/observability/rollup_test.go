@@ -32,6 +32,8 @@ type stage struct {
 	drained   map[int][]DrainRequest
 	evaluated []EvaluateRequest
 	checked   []DayRequest
+	found     []FindRequest
+	pending   []int
 	drain     func(req DrainRequest, nth int) (DrainResult, error)
 }
 
@@ -43,6 +45,13 @@ func newStage(t *testing.T) *stage {
 	s.SetStartTime(noon)
 	s.RegisterWorkflowWithOptions(SignalRollup, workflow.RegisterOptions{Name: names.SignalRollup})
 	s.RegisterWorkflowWithOptions(SignalReconcile, workflow.RegisterOptions{Name: names.SignalReconcile})
+	for shard := range observability.Shards {
+		s.pending = append(s.pending, shard)
+	}
+	s.RegisterActivityWithOptions(func(_ context.Context, req FindRequest) (FindResult, error) {
+		s.found = append(s.found, req)
+		return FindResult{Shards: s.pending}, nil
+	}, activity.RegisterOptions{Name: FindPendingActivity})
 	s.RegisterActivityWithOptions(func(_ context.Context, req DrainRequest) (DrainResult, error) {
 		s.lock.Lock()
 		s.drained[req.Shard] = append(s.drained[req.Shard], req)
@@ -94,6 +103,22 @@ func TestEveryShardIsDrainedUpToTheNominalTimeThenRulesAreJudged(t *testing.T) {
 	require.EqualValues(t, 1, done.Rules.New)
 }
 
+func TestShardsWithoutPendingSignalsAreLeftAlone(t *testing.T) {
+	s := newStage(t)
+	s.pending = []int{7}
+	s.ExecuteWorkflow(names.SignalRollup, RollupInput{})
+	require.EqualValues(t, 10, s.result(t).Counts.Signals)
+	require.Len(t, s.drained, 1)
+	require.Len(t, s.drained[7], 1)
+	require.Equal(t, []FindRequest{{To: noon}}, s.found)
+	s = newStage(t)
+	s.pending = nil
+	s.ExecuteWorkflow(names.SignalRollup, RollupInput{})
+	require.Zero(t, s.result(t).Counts)
+	require.Empty(t, s.drained)
+	require.Len(t, s.evaluated, 1, "rules are judged all the same")
+}
+
 func TestAShardGoesOnWhereItsLastStretchEnded(t *testing.T) {
 	s := newStage(t)
 	s.drain = func(req DrainRequest, nth int) (DrainResult, error) {
@@ -130,6 +155,7 @@ func TestALongRollupContinuesAsNewWithWhatIsLeft(t *testing.T) {
 	resumed.ExecuteWorkflow(names.SignalRollup, next)
 	done := resumed.result(t)
 	require.Empty(t, done.Shards)
+	require.Empty(t, resumed.found)
 	require.Len(t, resumed.drained, len(next.Carry.Shards))
 	require.EqualValues(t, next.Carry.Counts.Signals+int64(10*len(next.Carry.Shards)), done.Counts.Signals)
 }
