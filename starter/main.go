@@ -11,6 +11,7 @@ import (
 
 	"millrace/platform/config"
 	"millrace/platform/logging"
+	"millrace/starter/artifactcmd"
 	"millrace/starter/alertcmd"
 	"millrace/starter/schedules"
 	"millrace/starter/signalcmd"
@@ -29,6 +30,10 @@ type commands struct {
 	Status    status.Command    `cmd:"" help:"Show schedules, last runs, the queues' lag and the freshness of each factory."`
 	Token     tokens.Command    `cmd:"" help:"Make and look after access tokens."`
 	Factory   factoryCommand    `cmd:"" help:"Look into factories."`
+
+	Artifact artifactcmd.Command         `cmd:"" help:"Submit, approve, follow and verify artifacts."`
+	Approver artifactcmd.ApproverCommand `cmd:"" help:"Manage the keys of approvers."`
+	Group    artifactcmd.GroupCommand    `cmd:"" help:"Manage groups of approvers."`
 	Alert     alertcmd.Command  `cmd:"" help:"Try rules on a snapshot, list what became of alerts, silence them."`
 	Signals   signalcmd.Command `cmd:"" help:"Send, generate, count and check the signals of applications; show their usage."`
 }

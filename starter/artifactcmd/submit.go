@@ -1,0 +1,130 @@
+package artifactcmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"millrace/domain/artifact"
+	storage "millrace/storage/artifact"
+	workflows "millrace/workflows/artifact"
+	"millrace/workflows/names"
+)
+
+// SubmitCommand starts the lifecycle of a version.
+type SubmitCommand struct {
+	Stores
+	Actor
+
+	ID       string        `arg:"" help:"Id of the artifact."`
+	File     string        `arg:"" help:"Primary file." type:"existingfile"`
+	Version  int           `help:"Number of the version; by default the next."`
+	Rollback string        `help:"File that undoes the primary one." type:"existingfile" placeholder:"FILE"`
+	Kind     string        `help:"How it runs." enum:"script,http" default:"script"`
+	Args     string        `help:"Args of the kind, as JSON." default:"{}"`
+	Reason   string        `help:"Why it is needed; approvers see it." required:""`
+	Draft    bool          `help:"Keep it as a draft until it is submitted."`
+	Approver []string      `help:"Who may approve: actors, and groups as group:NAME." required:""`
+	Required int           `help:"How many must approve; 0 takes the least that is allowed."`
+	Policy   string        `help:"More of the policy, as JSON." default:"{}"`
+	Timeout  time.Duration `help:"Longest run." default:"10m"`
+}
+
+// Run stores the content and starts the workflow.
+func (c SubmitCommand) Run(ctx context.Context, logger *slog.Logger) error {
+	store, err := c.store(ctx)
+	if err != nil {
+		return err
+	}
+	temporal, err := dial(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
+	request, err := c.request(ctx, store)
+	if err != nil {
+		return err
+	}
+	id := names.ArtifactLifecycleID(request.ArtifactID, request.Version)
+	_, err = temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: id, TaskQueue: names.QueueArtifacts, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowExecutionErrorWhenAlreadyStarted: true, StaticSummary: fmt.Sprintf("%s v%d by %s", request.ArtifactID, request.Version, request.Author),
+	}, names.ArtifactLifecycle, workflows.Input{Request: request})
+	if err != nil {
+		return fmt.Errorf("start %s: %w", id, err)
+	}
+	_, err = fmt.Fprintf(os.Stdout, "%s started; see it with: starter artifact status %s %d\n", id, request.ArtifactID, request.Version)
+	return err
+}
+
+// request is what is asked for, with its content uploaded.
+func (c SubmitCommand) request(ctx context.Context, store storage.Store) (artifact.Request, error) {
+	r := artifact.Request{
+		ArtifactID: c.ID, Version: c.Version, Author: c.Actor.Actor, Draft: c.Draft, Reason: c.Reason,
+		Spec: artifact.Spec{Kind: artifact.Kind(c.Kind), Args: json.RawMessage(c.Args), Limits: artifact.Limits{Timeout: artifact.Duration(c.Timeout)}},
+	}
+	if err := json.Unmarshal([]byte(c.Policy), &r.Spec.Policy); err != nil {
+		return r, fmt.Errorf("--policy: %w", err)
+	}
+	r.Spec.Policy.Approvers, r.Spec.Policy.Required = c.Approver, c.Required
+	if r.Version == 0 {
+		head, err := store.Head(ctx, c.ID)
+		if err != nil {
+			return r, err
+		}
+		r.Version = head.LatestVersion + 1
+	}
+	r.Files = []artifact.File{{Role: artifact.Primary, Filename: filepath.Base(c.File)}}
+	paths := []string{c.File}
+	if c.Rollback != "" {
+		r.Files = append(r.Files, artifact.File{Role: artifact.Rollback, Filename: filepath.Base(c.Rollback)})
+		paths = append(paths, c.Rollback)
+	}
+	if _, err := r.Check(); err != nil {
+		return r, err
+	}
+	if _, err := store.Version(ctx, r.ArtifactID, r.Version); err == nil {
+		return r, fmt.Errorf("version %d of %s: %w", r.Version, r.ArtifactID, storage.ErrTaken)
+	}
+	for i, path := range paths {
+		if err := upload(ctx, store, r, i, path); err != nil {
+			return r, err
+		}
+	}
+	return c.claim(r)
+}
+
+func upload(ctx context.Context, store storage.Store, r artifact.Request, i int, path string) error {
+	body, err := os.Open(path) //nolint:gosec // the operator names the file
+	if err != nil {
+		return fmt.Errorf("open content: %w", err)
+	}
+	defer body.Close() //nolint:errcheck // only read
+	f := &r.Files[i]
+	stored, err := store.Put(ctx, storage.ContentKey(r.ArtifactID, r.Version, f.StoredName()), "application/octet-stream", body)
+	if err != nil {
+		return err
+	}
+	f.ContentHash, f.S3VersionID, f.Size = stored.ContentHash, stored.S3VersionID, stored.Size
+	return nil
+}
+
+// claim signs that the author asks for exactly this.
+func (c SubmitCommand) claim(r artifact.Request) (artifact.Request, error) {
+	if c.Key == "" {
+		return r, nil
+	}
+	hash, err := r.Hash()
+	if err != nil {
+		return r, err
+	}
+	r.Claim, err = c.sign(artifact.Command{Verb: artifact.Create, Actor: r.Author, At: now(), BundleHash: hash}, r.ArtifactID, r.Version)
+	return r, err
+}
