@@ -39,7 +39,11 @@ func run(ctx context.Context, cfg settings, logger *slog.Logger) error {
 	}
 	registry := metrics.NewRegistry()
 	client := tableClient(aws, registry)
-	s, err := newServer(cfg, ring, client, registry, logger)
+	artifactRoutes, err := artifacts(ctx, cfg, aws, client, registry, logger)
+	if err != nil {
+		return err
+	}
+	s, err := newServer(cfg, ring, client, registry, logger, artifactRoutes)
 	if err != nil {
 		return err
 	}
@@ -66,7 +70,7 @@ func warmUp(ctx context.Context, cfg settings, client *dynamodb.Client, logger *
 }
 
 // newServer wires the capabilities: each is one Routes.
-func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, registry *prometheus.Registry, logger *slog.Logger) (*server.Server, error) {
+func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, registry *prometheus.Registry, logger *slog.Logger, more ...server.Routes) (*server.Server, error) {
 	store := monitoringstore.New(client, cfg.MonitoringTable)
 	store.MinuteRetention = cfg.MinuteRetention
 	factories := factorystore.Store{Table: factorystore.StatusTable(client, cfg.FactoryStatusTable)}
@@ -98,6 +102,7 @@ func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, r
 		}
 		routes = append(routes, sink.Routes)
 	}
+	routes = append(routes, more...)
 	return server.New(server.Config{
 		Tokens: store, Ring: ring, Limits: cfg.Budgets.limits(), Origins: cfg.CORSOrigins, Logger: logger, Registry: registry,
 		Checks: map[string]server.Check{"dynamodb": func(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 
 	"millrace/domain/monitoring"
 	"millrace/platform/config"
+	"millrace/platform/secret"
 )
 
 // settings are those of the gateway.
@@ -19,6 +20,8 @@ type settings struct {
 	Address         string        `help:"Address to listen on." default:"127.0.0.1:8080" env:"MILLRACE_GATEWAY_ADDRESS" placeholder:"HOST:PORT"`
 	CORSOrigins     []string      `name:"cors-origins" help:"Origins whose pages may call the API, such as https://dash.example.org." env:"MILLRACE_CORS_ORIGINS" placeholder:"ORIGIN"`
 	TokenKeysFile   string        `help:"Key ring of the saved copies of tokens (JSON); empty reads MILLRACE_TOKEN_KEYS, and without either tokens have no saved copy." env:"MILLRACE_TOKEN_KEYS_FILE" placeholder:"FILE"`
+	ArtifactBucket  string        `help:"Bucket of artifacts; empty takes the bucket of all objects." env:"MILLRACE_ARTIFACT_BUCKET"`
+	SigningKey      string        `help:"Reference (env:NAME, file:PATH or aws-secret:ID) of the OpenSSH private key by which the gateway vouches for who acts on artifacts." env:"MILLRACE_GATEWAY_SIGNING_KEY" placeholder:"REFERENCE"`
 	MinuteRetention time.Duration `help:"How long minute summaries of sources are kept." default:"336h" env:"MILLRACE_MINUTE_RETENTION"`
 	PriceTableFile  string        `help:"Price table of models (JSON), for signals that come without a cost; without one they stay without." env:"MILLRACE_PRICE_TABLE_FILE" placeholder:"FILE"`
 	SlackSinkFile   string        `help:"Stand in for Slack: keep what is posted to /dev/slack/{scope} in this file and show it there, to this machine only. For trying Millrace out." env:"MILLRACE_SLACK_SINK_FILE" placeholder:"FILE"`
@@ -41,6 +44,11 @@ const minMinuteRetention = 2 * time.Hour
 // Validate refuses settings that can't work, all of them in one error.
 func (s settings) Validate() error {
 	problems := []error{s.Stores.Validate(), s.Factories.Validate()}
+	if s.SigningKey != "" {
+		if err := secret.Reference(s.SigningKey).Check(); err != nil {
+			problems = append(problems, fmt.Errorf("MILLRACE_GATEWAY_SIGNING_KEY: %w", err))
+		}
+	}
 	for _, origin := range s.CORSOrigins {
 		u, err := url.Parse(origin)
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || origin != u.Scheme+"://"+u.Host {

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/crypto/ssh"
+
+	"millrace/gateway/server"
+	"millrace/platform/secret"
+	"millrace/platform/temporalconf"
+	artifactstore "millrace/storage/artifact"
+)
+
+// artifacts are the routes of artifacts. The gateway comes up without Temporal
+// too: only what drives a lifecycle needs it.
+func artifacts(ctx context.Context, cfg settings, aws aws.Config, client *dynamodb.Client, registry prometheus.Registerer, logger *slog.Logger) (server.Routes, error) {
+	signer, err := signingKey(ctx, cfg, aws)
+	if err != nil {
+		return nil, err
+	}
+	if signer == nil {
+		logger.WarnContext(ctx, "no signing key: commands to artifacts are vouched for by nobody, and taken only where that is allowed")
+	}
+	temporal, err := temporalconf.Lazy(logger, registry)
+	if err != nil {
+		return nil, err
+	}
+	bucket := cfg.DataBucket
+	if cfg.ArtifactBucket != "" {
+		bucket = cfg.ArtifactBucket
+	}
+	objects := s3.NewFromConfig(aws, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
+	return server.Artifacts(server.ArtifactConfig{
+		Store: artifactstore.New(client, cfg.GovernanceTable, objects, bucket), Workflows: temporal, Signer: signer, Now: time.Now,
+	}), nil
+}
+
+// signingKey is the key by which the gateway vouches; nil without one.
+func signingKey(ctx context.Context, cfg settings, aws aws.Config) (ssh.Signer, error) {
+	if cfg.SigningKey == "" {
+		return nil, nil //nolint:nilnil // no key is a setting, not an error
+	}
+	reader := secret.Reader{AWS: secretsmanager.NewFromConfig(aws), Now: time.Now}
+	text, err := reader.Read(ctx, secret.Reference(cfg.SigningKey))
+	if err != nil {
+		return nil, err
+	}
+	signer, err := ssh.ParsePrivateKey([]byte(text + "\n"))
+	if err != nil {
+		return nil, fmt.Errorf("MILLRACE_GATEWAY_SIGNING_KEY: must refer to an OpenSSH private key: %w", err)
+	}
+	return signer, nil
+}
