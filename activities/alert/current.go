@@ -46,7 +46,7 @@ func (c *Current) check(ctx context.Context, req workflows.CheckRequest) (workfl
 	if err != nil || latest == nil || c.stale(latest.UpdatedAt, staleFactory) {
 		return workflows.CheckResult{}, err
 	}
-	return workflows.CheckResult{Raised: raised(alert.Factory(*latest), req.Keys), Readable: true}, nil
+	return workflows.CheckResult{Raised: persisting(alert.Factory(*latest), req.Keys), Readable: true}, nil
 }
 
 func (c *Current) stale(at factory.Millis, limit time.Duration) bool {
@@ -83,18 +83,12 @@ func (c *Current) cloud(ctx context.Context, keys []alert.Key) (workflows.CheckR
 			result.Raised = append(result.Raised, own...)
 			continue
 		}
-		result.Raised = append(result.Raised, raised(decision, own)...)
+		result.Raised = append(result.Raised, persisting(decision, own)...)
 	}
 	return result, nil
 }
 
-// raised are those of the keys that a decision raises.
-func raised(d alert.Decision, keys []alert.Key) []alert.Key {
-	var still []alert.Key
-	for _, a := range d.Alerts {
-		if slices.Contains(keys, a.Key()) {
-			still = append(still, a.Key())
-		}
-	}
-	return still
+// persisting are those of the keys whose condition goes on.
+func persisting(d alert.Decision, keys []alert.Key) []alert.Key {
+	return slices.DeleteFunc(slices.Clone(keys), func(k alert.Key) bool { return !d.Persists(k) })
 }

@@ -65,14 +65,14 @@ func (r cloudRules) collectorErrors(d *Decision, errors []CollectorError) {
 		byCollector[name] = append(byCollector[name], e)
 	}
 	for _, name := range order {
-		kind := "error"
+		kind := collectorError
 		for _, e := range byCollector[name] {
 			if e.unauthorized() {
-				kind = "unauthorized"
+				kind = collectorUnauthorized
 			}
 		}
 		because := fmt.Sprintf("%s: %d collector errors of %s", r.track, len(byCollector[name]), name)
-		d.raise(r.alert(Warning, name+"_"+kind, statusUnknown, because, Details{Errors: byCollector[name]}))
+		d.raise(r.alert(Warning, name+kind, statusUnknown, because, Details{Errors: byCollector[name]}))
 	}
 }
 

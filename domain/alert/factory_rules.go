@@ -87,7 +87,9 @@ func (s factorySnapshot) remaining(d *Decision, pipelineAlerts bool) ([]Cause, [
 			continue
 		}
 		gates = append(gates, g)
-		gated[g.Field] = g.reason()
+		if g.Field != "" {
+			gated[g.Field] = g.reason()
+		}
 	}
 	var fresh, causes []Cause
 	for _, c := range s.Risk.TopCauses {

@@ -153,6 +153,11 @@ func TestFactoryVectors(t *testing.T) {
 			[]string{"warning#big#state_snapshot"},
 			[]string{},
 		},
+		"a gate without a field covers no cause": {
+			"normal", `{"score":0,"level":"danger","top_causes":[{"field":"","reason":"x_weighted_penalty","contribution":90,"severity":"danger"},{"field":"temperature","reason":"temperature_critical","contribution":10}],"gates":[{"name":"nodes_all_not_ready","level":"danger"}]}`,
+			[]string{"danger#x_weighted_penalty#state_snapshot", "danger#nodes_all_not_ready#state_snapshot"},
+			[]string{"danger#x_weighted_penalty#state_snapshot: same_key:F1: risk.level is danger"},
+		},
 		"a weighted cause of a gated field is the gate's": {
 			"normal", `{"score":0,"level":"danger","top_causes":[{"field":"node_status","reason":"node_status_weighted_penalty","contribution":90,"severity":"danger"},{"field":"node_status","reason":"nodes_all_not_ready","contribution":50,"severity":"danger"}],"gates":[{"name":"nodes_all_not_ready","level":"danger","field":"node_status"}]}`,
 			[]string{"danger#nodes_all_not_ready#state_snapshot"},

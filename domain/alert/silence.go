@@ -2,7 +2,9 @@ package alert
 
 import (
 	"regexp"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"millrace/domain/factory"
 )
@@ -57,7 +59,7 @@ func (s Silence) Check(now time.Time) error {
 		return invalid("until", "must be within 30 days")
 	case s.CreatedBy == "" || len(s.CreatedBy) > maxWho:
 		return invalid("created_by", "must have 1 to 200 characters")
-	case s.Why == "" || len(s.Why) > maxWhy:
+	case strings.TrimSpace(s.Why) == "" || utf8.RuneCountInString(s.Why) > maxWhy:
 		return invalid("why", "must have 1 to 500 characters")
 	}
 	return nil

@@ -102,7 +102,8 @@ type CheckRequest struct {
 	Keys  []alert.Key `json:"keys"`
 }
 
-// CheckResult are those of the keys that the newest read model still raises.
+// CheckResult are those of the keys whose condition goes on in the newest read
+// model.
 // Readable is false when there is none, or only a stale one: then nothing is
 // known.
 type CheckResult struct {
