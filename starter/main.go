@@ -11,8 +11,8 @@ import (
 
 	"millrace/platform/config"
 	"millrace/platform/logging"
-	"millrace/starter/artifactcmd"
 	"millrace/starter/alertcmd"
+	"millrace/starter/artifactcmd"
 	"millrace/starter/schedules"
 	"millrace/starter/signalcmd"
 	"millrace/starter/status"
@@ -34,8 +34,8 @@ type commands struct {
 	Artifact artifactcmd.Command         `cmd:"" help:"Submit, approve, follow and verify artifacts."`
 	Approver artifactcmd.ApproverCommand `cmd:"" help:"Manage the keys of approvers."`
 	Group    artifactcmd.GroupCommand    `cmd:"" help:"Manage groups of approvers."`
-	Alert     alertcmd.Command  `cmd:"" help:"Try rules on a snapshot, list what became of alerts, silence them."`
-	Signals   signalcmd.Command `cmd:"" help:"Send, generate, count and check the signals of applications; show their usage."`
+	Alert    alertcmd.Command            `cmd:"" help:"Try rules on a snapshot, list what became of alerts, silence them."`
+	Signals  signalcmd.Command           `cmd:"" help:"Send, generate, count and check the signals of applications; show their usage."`
 }
 
 const description = "The operator's tool of Millrace."

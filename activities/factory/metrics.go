@@ -47,11 +47,12 @@ func (m *Metrics) observe(r Result, latency time.Duration) {
 
 // cutFrom is how much of an applied message was cut.
 func cutFrom(r Result) int {
-	switch {
-	case r.Message.SourceType == factory.SourceFactoryState:
+	switch r.Message.SourceType {
+	case factory.SourceFactoryState:
 		return r.Committed.FactoryState.Cut.Total()
-	case r.Message.SourceType == factory.SourceInfraState:
+	case factory.SourceInfraState:
 		return r.Committed.InfraState.Cut.Total()
+	default:
+		return 0
 	}
-	return 0
 }

@@ -78,13 +78,6 @@ func (p *process) stop(signal os.Signal) {
 	}
 }
 
-// kill is kill -9, followed by a new process.
-func (p *process) kill() {
-	p.t.Helper()
-	p.stop(syscall.SIGKILL)
-	p.start()
-}
-
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
