@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,8 +28,9 @@ var renamed = map[string]bool{
 	"CreateQueue": true, "GetQueueUrl": true, "ListQueues": true, "ListDeadLetterSourceQueues": true,
 }
 
-// newProxy returns a handler that forwards to kumo at backend and names queues by addr.
-func newProxy(backend, addr string) (http.Handler, error) {
+// newProxy returns a handler that forwards to kumo at backend and names queues by addr. A journal
+// that is not nil notes what is in flight.
+func newProxy(backend, addr string, inflight *journal) (http.Handler, error) {
 	target, err := url.Parse(backend)
 	if err != nil {
 		return nil, fmt.Errorf("parse kumo's address %q: %w", backend, err)
@@ -37,7 +39,7 @@ func newProxy(backend, addr string) (http.Handler, error) {
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = idleConns, idleConns
 	transport.DisableCompression = true
 	base := []byte("http://" + addr + "/")
-	return &httputil.ReverseProxy{
+	proxy := &httputil.ReverseProxy{
 		Transport: transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
@@ -45,7 +47,14 @@ func newProxy(backend, addr string) (http.Handler, error) {
 		},
 		ModifyResponse: func(r *http.Response) error { return correctNames(r, base) },
 		ErrorHandler:   unavailable,
-	}, nil
+	}
+	if inflight == nil {
+		return proxy, nil
+	}
+	proxy.ModifyResponse = func(r *http.Response) error {
+		return errors.Join(correctNames(r, base), inflight.note(r))
+	}
+	return inflight.noting(proxy), nil
 }
 
 // correctNames replaces kumo's base in the answer of an operation that returns queue URLs.

@@ -1,7 +1,8 @@
 // Package sqs serves the local stack's queues, and the other AWS APIs that collectors read, with
 // kumo. kumo listens on a port of its own choice and names every queue by port 4566: a proxy in
-// front of it gives a fixed address and corrects the names. Redrive does not work in kumo, and a
-// kill loses what came after its last snapshot (FlushEvery); the reconcile job heals both.
+// front of it gives a fixed address, corrects the names, and keeps a journal of the messages that
+// were received and not deleted, which kumo itself would lose at every end. A kill still loses what
+// was sent after kumo's last snapshot (FlushEvery).
 package sqs
 
 import (
@@ -89,7 +90,14 @@ func Serve(ctx context.Context, cfg Config) error {
 	}
 	backend := kumo.NewServer()
 	defer backend.Close()
-	proxy, err := newProxy(backend.URL, cfg.Addr)
+	inflight, err := cfg.restored(ctx, backend.URL)
+	if err != nil {
+		return err
+	}
+	if inflight != nil { // after the last request is cut off
+		defer func() { _ = inflight.close() }() // each write was checked
+	}
+	proxy, err := newProxy(backend.URL, cfg.Addr, inflight)
 	if err != nil {
 		return err
 	}
@@ -107,6 +115,26 @@ func Serve(ctx context.Context, cfg Config) error {
 	case <-ctx.Done():
 	}
 	return stop(server, cfg.Dir != "")
+}
+
+// restored returns the journal of messages in flight after those of the last run are in their queues
+// again. There is none without a directory.
+func (c Config) restored(ctx context.Context, backend string) (*journal, error) {
+	if c.Dir == "" {
+		return nil, nil
+	}
+	has, err := waiting(c.Dir)
+	if err != nil { // kumo ignores it too, and begins with no queues
+		slog.Warn("look for messages that need not be sent again", "error", err)
+	}
+	inflight, err := openJournal(filepath.Join(c.Dir, journalFile))
+	if err != nil {
+		return nil, err
+	}
+	if err := inflight.restore(ctx, backend, has); err != nil {
+		return nil, errors.Join(err, inflight.close())
+	}
+	return inflight, nil
 }
 
 func stop(server *http.Server, flush bool) error {

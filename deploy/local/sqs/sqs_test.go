@@ -106,7 +106,7 @@ func TestEnvOfADirectory(t *testing.T) {
 
 func TestProxySaysWhenKumoIsGone(t *testing.T) {
 	gone := tooltest.FreeAddr(t)
-	proxy, err := newProxy("http://"+gone, "127.0.0.1:1")
+	proxy, err := newProxy("http://"+gone, "127.0.0.1:1", nil)
 	require.NoError(t, err)
 	addr := tooltest.FreeAddr(t)
 	server := &http.Server{Addr: addr, Handler: proxy}

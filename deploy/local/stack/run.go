@@ -122,6 +122,9 @@ func (s *Stack) run(ctx context.Context, standInsOnly bool) error {
 	if err != nil {
 		return err
 	}
+	if err := s.stopStreams(ctx, client); err != nil {
+		return err
+	}
 	background.Go(func() { sweep.Run(ctx, client, sweep.Every, slog.Default()) })
 	if !standInsOnly {
 		if err := s.startPrograms(ctx); err != nil {
