@@ -23,9 +23,10 @@ func (c Collector) StoreSlow(ctx context.Context, req workflows.StoreSlowRequest
 	return c.store(ctx, cloudinfra.Half{At: req.UpdatedAt, Slow: &slow}, req.Writes, slow.Errors)
 }
 
-// store writes the table, then the object, then shows the snapshot to the
-// observer. A repeat after a kill in between finds its own history item and does
-// what is left; the object is the same.
+// store writes the table, shows the snapshot to the observer, then writes the
+// object: a bucket that is down must not keep alerts from people. A repeat after
+// a kill in between finds its own history item and does what is left; the object
+// is the same, and an alert of the same snapshot counts once.
 func (c Collector) store(ctx context.Context, half cloudinfra.Half, writes workflows.Writes, errors []cloudinfra.Error) (workflows.Result, error) {
 	result := workflows.Result{Status: workflows.StatusMeasured, UpdatedAt: &half.At, Errors: errors}
 	if !writes.ToTable() {
@@ -42,13 +43,13 @@ func (c Collector) store(ctx context.Context, half cloudinfra.Half, writes workf
 	}
 	result.OverallStatus, result.DynamoDBSK = history.OverallStatus, history.SK
 	key := history.SnapshotType.SnapshotKey(history.UpdatedAt)
+	c.observe(ctx, *history, key)
 	if writes.ToBucket() {
 		if err := c.Store.PutSnapshot(ctx, *history); err != nil {
 			return workflows.Result{}, storeError(err)
 		}
 		result.S3Key = key
 	}
-	c.observe(ctx, *history, key)
 	return result, nil
 }
 
