@@ -122,7 +122,7 @@ func (c count) String() string {
 func parseCloud(body []byte, sourceKey string) (cloudSnapshot, error) {
 	s := cloudSnapshot{SourceKey: sourceKey}
 	if err := json.Unmarshal(body, &s); err != nil {
-		return cloudSnapshot{}, fmt.Errorf("read cloud snapshot: %w", err)
+		return cloudSnapshot{}, fmt.Errorf("read cloud snapshot: %w", typed(err))
 	}
 	return s, nil
 }

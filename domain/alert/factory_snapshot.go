@@ -35,7 +35,7 @@ type factoryRisk struct {
 func ParseFactory(body []byte) (Decision, error) {
 	var s factorySnapshot
 	if err := json.Unmarshal(body, &s); err != nil {
-		return Decision{}, fmt.Errorf("read state snapshot: %w", err)
+		return Decision{}, fmt.Errorf("read state snapshot: %w", typed(err))
 	}
 	if err := factory.CheckFactoryID(s.FactoryID); err != nil {
 		return Decision{}, fmt.Errorf("read state snapshot: %w", err)

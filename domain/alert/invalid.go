@@ -1,6 +1,11 @@
 package alert
 
-import "fmt"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
 
 // InvalidError says which field of an input breaks which rule. It is final:
 // the same input can never become valid.
@@ -13,3 +18,16 @@ type InvalidError struct {
 func (e *InvalidError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Rule) }
 
 func invalid(field, rule string) error { return &InvalidError{Field: field, Rule: rule} }
+
+// typed names the field of a JSON value that is of another type than it must be.
+func typed(err error) error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return err
+	}
+	field := strings.ReplaceAll(wrong.Field, ".section.", ".")
+	if field == "" {
+		field = "snapshot"
+	}
+	return invalid(field, "must not be a JSON "+wrong.Value)
+}

@@ -60,6 +60,29 @@ func keysOf(list []map[string]any) []string {
 	return keys
 }
 
+func TestASnapshotOfAnotherKindIsRefused(t *testing.T) {
+	for name, test := range map[string]struct{ body, source, problem string }{
+		"a factory as fast":    {outage, "fast", "must be factory"},
+		"a factory as slow":    {outage, "slow", "must be factory"},
+		"the cloud as factory": {cloud, "factory", "must be fast or slow"},
+		"slow as fast":         {`{"updated_at":"2026-06-02T02:00:00Z","slow":{}}`, "fast", "must be slow"},
+		"fast as slow":         {`{"updated_at":"2026-06-02T02:00:00Z","fast":{}}`, "slow", "must be fast"},
+		"a list":               {`[]`, "auto", "must be a JSON object"},
+		"a status of a wrong type": {
+			`{"updated_at":"2026-06-02T02:00:00Z","fast":{"data_pipeline":{"status":3}}}`, "fast", "fast.data_pipeline.status: must not be a JSON number",
+		},
+		"a pipeline status of a wrong type": {
+			`{"factory_id":"factory-a","updated_at":"2026-06-02T02:00:00Z","pipeline_status":"late"}`, "auto", "pipeline_status: must not be a JSON string",
+		},
+		"a factory id of a wrong type": {`{"factory_id":5}`, "auto", "factory_id: must not be a JSON number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tested(t, test.body, "--source="+test.source)
+			require.ErrorContains(t, err, test.problem)
+		})
+	}
+}
+
 func TestASnapshotIsJudgedOffline(t *testing.T) {
 	for name, test := range map[string]struct {
 		body string

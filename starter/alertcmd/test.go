@@ -62,8 +62,44 @@ func (c TestCommand) read(stdin io.Reader) ([]byte, error) {
 	return body, nil
 }
 
+// shape is what tells the kinds of snapshots apart.
+type shape struct {
+	FactoryID json.RawMessage `json:"factory_id"`
+	Fast      json.RawMessage `json:"fast"`
+	Slow      json.RawMessage `json:"slow"`
+}
+
+// check refuses a source that the snapshot plainly is not of. A half that is
+// missing altogether is not refused: it is unknown.
+func (s shape) check(source string) error {
+	cloud := s.Fast != nil || s.Slow != nil
+	switch {
+	case source == "factory" && s.FactoryID == nil && cloud:
+		return errors.New("--source: must be fast or slow, the snapshot is of the cloud infrastructure")
+	case source != "factory" && s.FactoryID != nil && !cloud:
+		return errors.New("--source: must be factory, the snapshot has a factory_id")
+	case source == "fast" && s.Fast == nil && cloud:
+		return errors.New("--source: must be slow, the snapshot has no fast half")
+	case source == "slow" && s.Slow == nil && cloud:
+		return errors.New("--source: must be fast, the snapshot has no slow half")
+	}
+	return nil
+}
+
 // decide runs the rules of a source.
 func decide(body []byte, source string) (alert.Decision, error) {
+	var s shape
+	if err := json.Unmarshal(body, &s); err != nil {
+		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			err = errors.New("it must be a JSON object")
+		}
+		return alert.Decision{}, fmt.Errorf("read snapshot: %w", err)
+	}
+	if source != "auto" {
+		if err := s.check(source); err != nil {
+			return alert.Decision{}, err
+		}
+	}
 	switch source {
 	case "factory":
 		return alert.ParseFactory(body)
@@ -72,25 +108,22 @@ func decide(body []byte, source string) (alert.Decision, error) {
 	case "slow":
 		return alert.Slow(body, "")
 	}
-	var shape struct {
-		FactoryID string          `json:"factory_id"`
-		Fast      json.RawMessage `json:"fast"`
-		Slow      json.RawMessage `json:"slow"`
-	}
-	if err := json.Unmarshal(body, &shape); err != nil {
-		return alert.Decision{}, fmt.Errorf("read snapshot: %w", err)
-	}
+	return s.decide(body)
+}
+
+// decide looks into the snapshot for what it is.
+func (s shape) decide(body []byte) (alert.Decision, error) {
 	switch {
-	case shape.FactoryID != "":
+	case s.FactoryID != nil:
 		return alert.ParseFactory(body)
-	case shape.Fast == nil && shape.Slow == nil:
+	case s.Fast == nil && s.Slow == nil:
 		return alert.Decision{}, errors.New("read snapshot: it has none of factory_id, fast and slow: say what it is with --source")
 	}
 	var both alert.Decision
 	for _, half := range []struct {
 		given  bool
 		decide func([]byte, string) (alert.Decision, error)
-	}{{shape.Fast != nil, alert.Fast}, {shape.Slow != nil, alert.Slow}} {
+	}{{s.Fast != nil, alert.Fast}, {s.Slow != nil, alert.Slow}} {
 		if !half.given {
 			continue
 		}

@@ -93,7 +93,12 @@ func (w *riskAlert) register(ctx workflow.Context) error {
 		return err
 	}
 	return workflow.SetUpdateHandlerWithOptions(ctx, RaiseUpdate, w.take, workflow.UpdateHandlerOptions{
-		Validator: func(raise Raise) error { return w.check(raise) },
+		Validator: func(raise Raise) error {
+			if err := w.check(raise); err != nil {
+				return temporal.NewNonRetryableApplicationError(err.Error(), "InvalidInput", err)
+			}
+			return nil
+		},
 	})
 }
 
