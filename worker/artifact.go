@@ -101,6 +101,11 @@ func registerArtifact(h *host, d dependencies) {
 		}
 		run(r, workflows.HTTPActivity, activities.Requests{Hosts: s.HTTPHosts})
 	})
+	sweeper := activities.Sweeper{Store: store, Temporal: d.temporal, ArchiveAfter: s.ArchiveAfter, Now: time.Now, Logger: d.logger}
+	h.on(names.QueueScheduled, func(r worker.Registry) {
+		r.RegisterWorkflowWithOptions(workflows.ArtifactArchive, workflow.RegisterOptions{Name: names.ArtifactArchive})
+		r.RegisterActivityWithOptions(sweeper.Sweep, activity.RegisterOptions{Name: workflows.SweepActivity})
+	})
 	h.on(names.QueueScripts, func(r worker.Registry) {
 		run(r, workflows.ScriptActivity, activities.Scripts{User: s.ScriptUser, Group: s.ScriptGroup})
 	})

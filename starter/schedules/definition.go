@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
+	"millrace/workflows/artifact"
 	"millrace/workflows/cloudinfra"
 	"millrace/workflows/factory"
 	"millrace/workflows/names"
@@ -76,6 +77,12 @@ func Definitions() []Definition {
 			Summary: "Check that aggregates are what the signals add up to", Every: 24 * time.Hour,
 			// A run checks the day before its own too, for what buffering one run dropped.
 			Offset: 2 * time.Hour, Overlap: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE, CatchUp: observability.ReconcileCatchUp,
+		},
+		{
+			ID: names.ScheduleArtifactArchive, Workflow: names.ArtifactArchive, Input: artifact.SweepRequest{},
+			Summary: "Archive what lifecycles that ended early did not", Every: 24 * time.Hour,
+			// A run does all that is left to do, whenever it comes.
+			Offset: 3 * time.Hour, Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP, CatchUp: 48 * time.Hour,
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -67,6 +68,49 @@ func (s Store) RemoveOriginals(ctx context.Context, a Artifact) error {
 	for _, f := range a.Files {
 		if _, err := s.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.Bucket, Key: &f.Key}); err != nil {
 			return fmt.Errorf("delete %s: %w", f.Key, err)
+		}
+	}
+	return nil
+}
+
+// OriginalsLeft tells whether content of an archived version still lies where it
+// was first.
+func (s Store) OriginalsLeft(ctx context.Context, a Artifact) (bool, error) {
+	for _, f := range a.Files {
+		_, err := s.Client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.Bucket, Key: &f.Key})
+		if err == nil {
+			return true, nil
+		}
+		if err = s.readError(f.Key, err); !errors.Is(err, objects.ErrNotFound) {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// Cool moves the files of a run to STANDARD_IA by copying each onto itself; one
+// that is there already, or gone, is left alone.
+func (s Store) Cool(ctx context.Context, run Run) error {
+	for name := range run.ContentHashes {
+		key := RunKey(run.RunID, name)
+		head, err := s.Client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.Bucket, Key: &key})
+		if err != nil {
+			if err = s.readError(key, err); errors.Is(err, objects.ErrNotFound) {
+				continue
+			}
+			return err
+		}
+		if head.StorageClass == types.StorageClassStandardIa {
+			continue
+		}
+		source := s.Bucket + "/" + (&url.URL{Path: key}).EscapedPath()
+		_, err = s.Client.CopyObject(ctx, &s3.CopyObjectInput{
+			Bucket: &s.Bucket, Key: &key, CopySource: &source, StorageClass: types.StorageClassStandardIa,
+			MetadataDirective: types.MetadataDirectiveReplace, Metadata: head.Metadata, ContentType: head.ContentType,
+			ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
+		})
+		if err != nil {
+			return fmt.Errorf("move %s to STANDARD_IA: %w", key, err)
 		}
 	}
 	return nil

@@ -5,7 +5,11 @@ import "fmt"
 // Workflow types of artifacts.
 const (
 	ArtifactLifecycle = "ArtifactLifecycle"
+	ArtifactArchive   = "ArtifactArchive"
 )
+
+// ScheduleArtifactArchive is the schedule of ArtifactArchive.
+const ScheduleArtifactArchive = "artifact-archive"
 
 // Search attributes of ArtifactLifecycle, all of type Keyword. A namespace must
 // have them before artifacts run there.
