@@ -44,6 +44,11 @@ func (c Collector) backlog(ctx context.Context, name string) (cloudinfra.TaskQue
 // maxSchedules bounds the schedules that are watched where all are.
 const maxSchedules = 50
 
+// describeWithin bounds one description, which is a query to the schedule's own
+// workflow and hangs while that moves to another host: two tries fit into a
+// probe.
+const describeWithin = 2 * time.Second
+
 // everySchedule asks for all schedules that there are.
 const everySchedule = "*"
 
@@ -53,6 +58,8 @@ func (c Collector) probeSchedules(ctx context.Context, req workflows.ProbeReques
 		return workflows.Found[[]cloudinfra.Schedule]{}, c.fail("temporal:ListSchedules", err)
 	}
 	return gather(ids, workflows.SourceOf(cloudinfra.ProbeSchedules), c, func(id string) (cloudinfra.Schedule, error) {
+		ctx, cancel := context.WithTimeout(ctx, describeWithin)
+		defer cancel()
 		description, err := c.Schedules.GetHandle(ctx, id).Describe(ctx)
 		if err != nil {
 			return cloudinfra.Schedule{}, fmt.Errorf("schedule %s: %w", id, err)
