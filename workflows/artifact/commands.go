@@ -127,7 +127,12 @@ func (l *lifecycle) update(ctx workflow.Context, door string, c Command) (Status
 func (l *lifecycle) listen(ctx workflow.Context, door string) {
 	channel := workflow.GetSignalChannel(ctx, door)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		for {
+		// A coroutine blocked in Receive is handed a signal before it runs, and a run
+		// that continues as new in that moment would lose it; the length of a channel
+		// is seen by drain.
+		waiting, stop := workflow.NewDisconnectedContext(ctx)
+		defer stop()
+		for workflow.Await(waiting, func() bool { return channel.Len() > 0 }) == nil {
 			var raw converter.RawValue
 			channel.Receive(ctx, &raw)
 			l.signal(ctx, door, raw)

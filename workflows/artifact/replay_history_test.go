@@ -62,7 +62,7 @@ func replay(h *history.History, id string) error {
 }
 
 // server is a namespace of its own on a real server.
-func server(t *testing.T) client.Client {
+func server(t testing.TB) client.Client {
 	t.Helper()
 	require.NotEmpty(t, os.Getenv("TEMPORAL_ADDRESS"), "no Temporal server: run make test, or bin/local exec -- go test")
 	options, err := envconfig.LoadDefaultClientOptions()
