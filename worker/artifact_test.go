@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +29,7 @@ type plant struct {
 	temporal client.Client
 	store    storage.Store
 	cli      string
+	calls    *storagetest.Calls
 }
 
 func newPlant(t *testing.T) *plant {
@@ -39,7 +41,10 @@ func newPlant(t *testing.T) *plant {
 	s.Artifacts.AllowUnverified, s.Artifacts.SearchAttributes = true, false
 	clients, err := newClients(t.Context())
 	require.NoError(t, err)
-	p := &plant{T: t, temporal: c, cli: temporalCLI(t), store: storage.New(clients.dynamodb, tab.Name, clients.s3, bucket.Name)}
+	calls := &storagetest.Calls{}
+	watched := calls.Watch(clients.config)
+	clients.dynamodb, clients.s3 = dynamodb.NewFromConfig(watched), s3.NewFromConfig(watched, pathStyle)
+	p := &plant{calls: calls, T: t, temporal: c, cli: temporalCLI(t), store: storage.New(clients.dynamodb, tab.Name, clients.s3, bucket.Name)}
 	d := dependencies{settings: s, clients: clients, temporal: c, registry: prometheus.NewRegistry(), logger: slog.New(slog.DiscardHandler)}
 	d.alerting = newAlerting(d)
 	h := newHost(c, s)
@@ -164,6 +169,29 @@ func TestContentChangedAfterApprovalNeverRuns(t *testing.T) {
 	transitions, err := p.store.Transitions(t.Context(), "fix", 1)
 	require.NoError(t, err)
 	require.Contains(t, transitions[len(transitions)-1].Reason, workflows.ErrIntegrity)
+}
+
+// TestALifecycleCostsSoManyRequests holds what is paid for: the requests of one
+// script from submission to its outcome.
+func TestALifecycleCostsSoManyRequests(t *testing.T) {
+	p := newPlant(t)
+	p.calls.Take()
+	p.start("fix", 1, "#!/bin/sh\necho fixed\n")
+	review := p.await("fix", 1, artifact.InReview)
+	update, err := p.temporal.UpdateWorkflow(t.Context(), approval(review))
+	require.NoError(t, err)
+	require.NoError(t, update.Get(t.Context(), nil))
+	p.await("fix", 1, artifact.Executed)
+	require.Eventually(t, func() bool {
+		head, err := p.store.Head(t.Context(), "fix")
+		return err == nil && head.ProvenanceHash != ""
+	}, 20*time.Second, 500*time.Millisecond)
+	counts := p.calls.Take()
+	t.Log(counts)
+	require.Equal(t, 5, counts["TransactWriteItems"], "submitted, decided, approved, executing, executed")
+	require.LessOrEqual(t, counts["PutObject"], 9, "content, spec, three snapshots of metadata, provenance, three files of the run")
+	require.LessOrEqual(t, counts["GetObject"], 2, "verified once, and read once to run")
+	require.LessOrEqual(t, counts["Query"], 8)
 }
 
 func approval(review workflows.Status) client.UpdateWorkflowOptions {
