@@ -78,12 +78,12 @@ func (r refreshRun) refresh(ctx context.Context, id string, states map[string]fa
 	case committed == nil:
 		return workflows.RefreshedFactory{FactoryID: id, Status: workflows.StatusMissing}, nil
 	}
+	r.observe(ctx, *committed) // first: alerts do not depend on the bucket
 	if committed.MessageID == "" { // a message's own snapshot is its consumer's work
 		if err := r.Store.PutSnapshot(ctx, *committed); err != nil {
 			return workflows.RefreshedFactory{}, fmt.Errorf("refresh %s: %w", id, err)
 		}
 	}
-	r.observe(ctx, *committed)
 	entry := workflows.RefreshedFactory{FactoryID: id, PipelineStatus: committed.PipelineStatus.Status}
 	if committed.Risk != nil {
 		entry.RiskScore = &committed.Risk.Score
