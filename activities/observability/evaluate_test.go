@@ -23,10 +23,12 @@ type office struct {
 	store  storage.Store
 	raiser *raiser
 	n      int
+	// since is when rules were made.
+	since time.Time
 }
 
 func newOffice(t *testing.T) *office {
-	return &office{t: t, store: newStore(t), raiser: &raiser{}}
+	return &office{t: t, store: newStore(t), raiser: &raiser{}, since: noon.Add(-time.Hour)}
 }
 
 func (o *office) rule(id string, spec observability.Spec) {
@@ -34,7 +36,7 @@ func (o *office) rule(id string, spec observability.Spec) {
 	spec.Name = id
 	spec, err := spec.Settled()
 	require.NoError(o.t, err)
-	_, err = o.store.CreateRule(o.t.Context(), observability.Rule{RuleID: id, AppID: "app-x", Spec: spec, Rev: 1, CreatedAt: noon.Add(-time.Hour)})
+	_, err = o.store.CreateRule(o.t.Context(), observability.Rule{RuleID: id, AppID: "app-x", Spec: spec, Rev: 1, CreatedAt: o.since})
 	require.NoError(o.t, err)
 }
 
@@ -105,6 +107,7 @@ func TestABudgetIsToldOfAt80And95And100PercentOnceADay(t *testing.T) {
 
 func TestALateSignalStillOverdrawsYesterday(t *testing.T) {
 	o := newOffice(t)
+	o.since = noon.Add(-48 * time.Hour)
 	o.rule("budget", observability.Spec{Kind: observability.DailyCost, Threshold: exact.FromInt(1)})
 	o.spend(noon.Add(-24*time.Hour), 1, "0.96", false, "1")
 	require.EqualValues(t, 2, o.judge(noon).New)

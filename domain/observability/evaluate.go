@@ -44,16 +44,18 @@ func (f Firing) Key() string {
 	return f.Level + "#" + f.Day.Format(time.DateOnly)
 }
 
-// budgetDays is how many days a budget looks at: late signals still change the
-// day before.
-const budgetDays = 2
+// countingDelay is how long after its receipt a signal may still be counted and
+// judged of: a few runs of the rollup.
+const countingDelay = time.Hour
 
-// NeedsDays are the days that rules are judged by as of a time.
+// NeedsDays are the days that rules are judged by as of a time, newest first: all
+// that a late signal may just have changed.
 func NeedsDays(at time.Time) []Period {
-	today := PeriodOf(Daily, at)
-	days := []Period{today}
-	for len(days) < budgetDays {
-		days = append(days, PeriodOf(Daily, days[len(days)-1].Start.Add(-time.Hour)))
+	oldest := PeriodOf(Daily, at.Add(-MaxAge-countingDelay))
+	days := []Period{PeriodOf(Daily, at)}
+	for last := days[0]; last.Start.After(oldest.Start); {
+		last = PeriodOf(Daily, last.Start.Add(-time.Hour))
+		days = append(days, last)
 	}
 	return days
 }
@@ -87,6 +89,9 @@ func (r Rule) Evaluate(o Observed) []Firing {
 func (r Rule) budget(o Observed) []Firing {
 	var firings []Firing
 	for _, day := range NeedsDays(o.At) {
+		if !r.CreatedAt.Before(day.End()) {
+			continue // the day was over when the rule was made
+		}
 		cost := o.Days[day.Start].Of(CountCost)
 		for _, notice := range notices {
 			if cost.Mul(exact.FromInt(percent)).Less(r.Threshold.Mul(exact.FromInt(notice))) {

@@ -61,15 +61,14 @@ type Rule struct {
 const MaxRules = 50
 
 const (
-	maxWindowHours   = 24
-	maxMinSignals    = 1_000_000
-	defaultSignals   = 20
-	thresholdPlaces  = 6
-	maxSilence       = 30 * 24 * 60
-	minSilence       = 5
-	maxBudget        = 1_000_000_000
-	percent          = 100
-	milliseconds7Day = 604_800_000
+	maxWindowHours  = 24
+	maxMinSignals   = 1_000_000
+	defaultSignals  = 20
+	thresholdPlaces = 6
+	maxSilence      = 30 * 24 * 60
+	minSilence      = 5
+	maxBudget       = 1_000_000_000
+	percent         = 100
 )
 
 var rulePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
@@ -120,7 +119,7 @@ func (s Spec) checkThreshold() error {
 	}{
 		DailyCost:  {0, maxBudget, "must be more than 0 and at most 1000000000 dollars"},
 		ErrorRate:  {0, percent, "must be more than 0 and at most 100 per cent"},
-		P95Latency: {0, milliseconds7Day, "must be more than 0 and at most 604800000 ms"},
+		P95Latency: {0, bounds[len(bounds)-1], "must be more than 0 and at most 100000 ms, the histogram's greatest bound"},
 		Silence:    {minSilence, maxSilence, "must be 5 to 43200 minutes"},
 	}
 	limit, known := limits[s.Kind]

@@ -40,6 +40,23 @@ func TestBudgetsFireAtTheirNotices(t *testing.T) {
 	}
 }
 
+func TestBudgetsLookAtEveryDayThatALateSignalMayChange(t *testing.T) {
+	early := time.Date(2026, 5, 4, 0, 4, 0, 0, time.UTC)
+	var days []string
+	for _, day := range NeedsDays(early) {
+		days = append(days, day.Start.Format(time.DateOnly))
+	}
+	require.Equal(t, []string{"2026-05-04", "2026-05-03", "2026-05-02", "2026-05-01"}, days, "received at 23:59, 48 hours late")
+	require.Len(t, NeedsDays(noon), 3)
+
+	r := rule(DailyCost, 10)
+	observed := Observed{At: noon, Days: map[time.Time]Counters{PeriodOf(Daily, noon.AddDate(0, 0, -2)).Start: {CountCost: exact.MustParse("8")}}}
+	r.CreatedAt = noon.AddDate(0, 0, -2)
+	require.Equal(t, []string{"80#2026-05-02"}, levels(r.Evaluate(observed)))
+	r.CreatedAt = noon.AddDate(0, 0, -1)
+	require.Empty(t, r.Evaluate(observed), "the day was over before there was a budget")
+}
+
 func TestErrorRatesLookAtTheirWindow(t *testing.T) {
 	r := rule(ErrorRate, 10)
 	r.WindowHours = 2
@@ -91,8 +108,14 @@ func TestRulesAreRefusedByField(t *testing.T) {
 		require.ErrorAs(t, err, &broken, field)
 		require.Equal(t, field, broken.Field)
 	}
+	above := Spec{Name: "r", Kind: P95Latency, Threshold: exact.FromInt(100_000)}
+	_, err := above.Settled()
+	require.NoError(t, err)
+	above.Threshold = exact.FromInt(100_001)
+	_, err = above.Settled()
+	require.ErrorContains(t, err, "threshold", "no percentile of the histogram is above its greatest bound")
 	base.Threshold = exact.MustParse("0.0000001")
-	_, err := base.Settled()
+	_, err = base.Settled()
 	require.Error(t, err)
 	require.NoError(t, CheckRuleID("a-1"))
 	for _, id := range []string{"", "-a", "A", "a#b"} {
