@@ -134,8 +134,7 @@ func (s Span) usage(signal Signal) (Signal, error) {
 	}
 	input, output := max(counts[attrInput], counts[attrPrompt]), max(counts[attrOutput], counts[attrCompletion])
 	signal.CachedInput, signal.Reasoning = counts[attrCacheRead], counts[attrReasoning]
-	signal.TotalTokens = counts[attrTotal]
-	if signal.TotalTokens == 0 {
+	if signal.TotalTokens, signal.TotalTold = counts[attrTotal], s.Attributes[attrTotal] != ""; !signal.TotalTold {
 		signal.TotalTokens = input + output
 	}
 	signal.Input, signal.Output = apart(input, signal.CachedInput), apart(output, signal.Reasoning)

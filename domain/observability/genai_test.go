@@ -26,6 +26,7 @@ func TestUsageBecomesDisjointBuckets(t *testing.T) {
 		"older names":        {map[string]string{attrPrompt: "10", attrCompletion: "5"}, Tokens{Input: 10, Output: 5}, 15, false},
 		"apart already":      {map[string]string{attrInput: "100", attrCacheRead: "400", attrOutput: "5"}, Tokens{Input: 100, CachedInput: 400, Output: 5}, 105, true},
 		"another total":      {map[string]string{attrInput: "10", attrOutput: "5", attrTotal: "16"}, Tokens{Input: 10, Output: 5}, 16, true},
+		"a total of zero":    {map[string]string{attrInput: "10", attrTotal: "0"}, Tokens{Input: 10}, 0, true},
 		"nothing told":       {map[string]string{}, Tokens{}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -81,6 +81,8 @@ type Signal struct {
 	Tokens
 	// TotalTokens is what the client says, the sum of the buckets where it does not.
 	TotalTokens int64 `json:"total_tokens,omitempty"`
+	// TotalTold tells a total of 0 from none; it is not kept.
+	TotalTold bool `json:"-"`
 	// TokenMismatch tells that the buckets do not add up to TotalTokens.
 	TokenMismatch bool `json:"token_mismatch,omitempty"`
 	// CostUSD is nil where neither the client nor the price table knows it.

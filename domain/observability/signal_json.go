@@ -122,6 +122,7 @@ func (w wire) numbers(s *Signal) error {
 		}
 		*bucket.into = count
 	}
+	s.TotalTold = w.Total != ""
 	var err error
 	if s.DurationMS, err = w.DurationMS.decimal("duration_ms"); err != nil {
 		return err

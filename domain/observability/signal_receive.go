@@ -38,7 +38,7 @@ func (s Signal) Receive(now time.Time, prices Prices) (Signal, error) {
 	if s.SignalID == "" {
 		s.SignalID = s.canonicalID()
 	}
-	if s.TotalTokens == 0 {
+	if s.TotalTokens == 0 && !s.TotalTold {
 		s.TotalTokens = s.Sum()
 	}
 	s.TokenMismatch = s.TotalTokens != s.Sum()

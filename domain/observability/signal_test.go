@@ -104,6 +104,26 @@ func TestATotalThatIsNotTheSumIsFlaggedAndKept(t *testing.T) {
 	require.Equal(t, "1", counters.Of(CountMismatches).String())
 }
 
+func TestATotalOfZeroIsATotalToo(t *testing.T) {
+	receive := func(body string) Signal {
+		t.Helper()
+		s, err := ParseSignal([]byte(body))
+		require.NoError(t, err)
+		s, err = s.Receive(noon, Prices{})
+		require.NoError(t, err)
+		return s
+	}
+	const common = `{"app_id":"a","timestamp":"2026-05-04T12:00:00Z","protocol":"acp","type":"request","input_tokens":5`
+	told := receive(common + `,"total_tokens":0}`)
+	require.Zero(t, told.TotalTokens)
+	require.True(t, told.TokenMismatch)
+	for _, body := range []string{common + `}`, common + `,"total_tokens":null}`} {
+		silent := receive(body)
+		require.EqualValues(t, 5, silent.TotalTokens)
+		require.False(t, silent.TokenMismatch)
+	}
+}
+
 func TestSignalsAreReadStrictly(t *testing.T) {
 	for body, field := range map[string]string{
 		`{"app_id":1}`: "app_id", `{"colour":1}`: "colour", `{"input_tokens":1.5}`: "input_tokens", `{"input_tokens":true}`: "input_tokens",
