@@ -115,11 +115,13 @@ func (in *appAggregatesInput) query(now time.Time) (observabilitystore.Aggregate
 	return q, nil
 }
 
-// momentOf reads an instant; a day or a month stands for its first one, UTC.
+// momentOf reads an instant; a day or a month stands for its first one, UTC. Keys
+// have years of four digits: a zone must not lead out of them.
 func momentOf(text string) (time.Time, bool) {
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly, "2006-01"} {
 		if at, err := time.Parse(layout, text); err == nil {
-			return at.UTC(), true
+			year := at.UTC().Year()
+			return at.UTC(), year >= 0 && year <= 9999
 		}
 	}
 	return time.Time{}, false

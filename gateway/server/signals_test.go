@@ -313,7 +313,7 @@ func TestAggregatesAreReadByApplicationAndByDate(t *testing.T) {
 	for path, field := range map[string]string{
 		"/v1/aggregates?date=now": "query.date", "/v1/aggregates?date=2026-05&granularity=daily": "query.granularity",
 		"/v1/apps/a%23b/aggregates": "path.app_id", "/v1/apps/app-x/aggregates?from=x": "query.from", "/v1/apps/app-x/aggregates?to=x": "query.to",
-		"/v1/apps/app-x/aggregates?from=2026-05&to=2026-04": "query.from", "/v1/apps/app-x/aggregates?cursor=AAAA": "query.cursor",
+		"/v1/apps/app-x/aggregates?from=2026-05&to=2026-04": "query.from", "/v1/apps/app-x/aggregates?to=9999-12-31T23:59:59-12:00": "query.to", "/v1/apps/app-x/aggregates?cursor=AAAA": "query.cursor",
 	} {
 		p := api.call(http.MethodGet, path, api.token, "").problem(http.StatusBadRequest, "invalid-input")
 		require.Equal(t, field, p.Errors[0].Field, path)
