@@ -3,7 +3,6 @@ package observability
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -224,7 +223,7 @@ func (e Evaluator) resolve(ctx context.Context, rules []observability.Rule, note
 	}
 	for _, note := range notes {
 		rule, known := byID[note.RuleID()]
-		if firing[note.SK] || strings.Count(note.SK, "#") > 2 {
+		if firing[note.SK] || note.OfBudget() {
 			continue
 		}
 		if err := e.Store.Resolve(ctx, rules[0].AppID, note, at); err != nil {

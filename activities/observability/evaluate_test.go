@@ -178,3 +178,25 @@ func TestADisabledRuleEndsWhatItFired(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, o.judge(noon).Resolved)
 }
+
+func TestADeletedRuleEndsWhatItFired(t *testing.T) {
+	o := newOffice(t)
+	silent := observability.Spec{Kind: observability.Silence, Threshold: exact.FromInt(5)}
+	o.rule("silent", silent)
+	o.rule("budget", observability.Spec{Kind: observability.DailyCost, Threshold: exact.FromInt(1)})
+	o.spend(noon.Add(-time.Hour), 1, "0.9", false, "1")
+	require.EqualValues(t, 2, o.judge(noon).New)
+	for range 2 { // a retry
+		require.NoError(t, o.store.DeleteRule(t.Context(), "app-x", "silent", 1, noon.Add(time.Minute)))
+		require.NoError(t, o.store.DeleteRule(t.Context(), "app-x", "budget", 0, noon.Add(time.Minute)))
+	}
+	for _, a := range o.alerts() {
+		require.Equal(t, a.Kind == observability.Silence, a.ResolvedAt != nil)
+	}
+	notes, err := o.store.FiredNotes(t.Context(), "app-x")
+	require.NoError(t, err)
+	require.Len(t, notes, 1, "a budget is told of once a day, whoever makes it anew")
+	o.rule("silent", silent)
+	require.EqualValues(t, 1, o.judge(noon.Add(time.Hour)).New, "a new rule has alerts of its own")
+	require.Len(t, o.alerts(), 3)
+}

@@ -21,7 +21,7 @@ type RuleStore interface {
 	Rule(ctx context.Context, appID, ruleID string) (observability.Rule, error)
 	Rules(ctx context.Context, appID string) ([]observability.Rule, error)
 	ChangeRule(ctx context.Context, appID, ruleID string, rev int64, spec observability.Spec, now time.Time) (observability.Rule, error)
-	DeleteRule(ctx context.Context, appID, ruleID string, rev int64) error
+	DeleteRule(ctx context.Context, appID, ruleID string, rev int64, now time.Time) error
 }
 
 // RuleSpec is what an alert rule watches.
@@ -206,7 +206,7 @@ func (a ruleRoutes) remove(ctx context.Context, in *deleteRuleInput) (*struct{},
 			return nil, err
 		}
 	}
-	return nil, ruleProblem(a.store.DeleteRule(ctx, in.AppID, in.RuleID, rev))
+	return nil, ruleProblem(a.store.DeleteRule(ctx, in.AppID, in.RuleID, rev, a.now()))
 }
 
 func (in *RulePath) check() error {

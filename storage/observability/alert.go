@@ -28,6 +28,9 @@ func (f Fired) RuleID() string {
 	return id
 }
 
+// OfBudget tells whether the note is one of a day's budget: it names the day.
+func (f Fired) OfBudget() bool { return strings.Count(f.SK, "#") > 2 }
+
 // budgetNoteTTL keeps the notes of a day's budget until no late signal changes
 // that day any more.
 const budgetNoteTTL = 5 * 24 * time.Hour

@@ -118,21 +118,44 @@ func (s Store) ChangeRule(ctx context.Context, appID, ruleID string, rev int64, 
 	return r, changed(s.Table.Put(ctx, itemOf(r), &condition))
 }
 
-// DeleteRule removes a rule, provided that it still has revision rev; 0 stands
-// for any. Removing what is not there is no error.
-func (s Store) DeleteRule(ctx context.Context, appID, ruleID string, rev int64) error {
-	if rev == 0 {
-		return s.Table.Delete(ctx, ruleKey(appID, ruleID), nil)
+// DeleteRule removes a rule, provided that it still has revision rev, and ends
+// what it fired, for no rollup judges it again; rev 0 stands for any. Removing
+// what is not there is no error: a retry ends what the first try left.
+func (s Store) DeleteRule(ctx context.Context, appID, ruleID string, rev int64, now time.Time) error {
+	var condition *table.Condition
+	if rev != 0 {
+		_, err := s.Rule(ctx, appID, ruleID)
+		switch {
+		case errors.Is(err, ErrRuleNotFound):
+			return s.endFirings(ctx, appID, ruleID, now)
+		case err != nil:
+			return err
+		}
+		same := s.Table.Revision(rev)
+		condition = &same
 	}
-	_, err := s.Rule(ctx, appID, ruleID)
-	if errors.Is(err, ErrRuleNotFound) {
-		return nil
+	if err := s.Table.Delete(ctx, ruleKey(appID, ruleID), condition); err != nil {
+		return changed(err)
 	}
+	return s.endFirings(ctx, appID, ruleID, now)
+}
+
+// endFirings ends the firings of a rule that is gone. The notes of budgets stay
+// for their day: a budget made anew is not told of again.
+func (s Store) endFirings(ctx context.Context, appID, ruleID string, now time.Time) error {
+	notes, err := s.FiredNotes(ctx, appID)
 	if err != nil {
 		return err
 	}
-	condition := s.Table.Revision(rev)
-	return changed(s.Table.Delete(ctx, ruleKey(appID, ruleID), &condition))
+	for _, note := range notes {
+		if note.RuleID() != ruleID || note.OfBudget() {
+			continue
+		}
+		if err := s.Resolve(ctx, appID, note, now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func changed(err error) error {

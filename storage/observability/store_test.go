@@ -374,9 +374,9 @@ func TestRulesHaveRevisions(t *testing.T) {
 		require.True(t, r.Threshold.Equal(exact.FromInt(11)))
 		require.Equal(t, "app-x", r.AppID)
 	}
-	require.ErrorIs(t, store.DeleteRule(t.Context(), "app-x", "budget", 1), storage.ErrRuleChanged)
-	require.NoError(t, store.DeleteRule(t.Context(), "app-x", "budget", 2))
-	require.NoError(t, store.DeleteRule(t.Context(), "app-x", "budget", 2), "again")
+	require.ErrorIs(t, store.DeleteRule(t.Context(), "app-x", "budget", 1, noon), storage.ErrRuleChanged)
+	require.NoError(t, store.DeleteRule(t.Context(), "app-x", "budget", 2, noon))
+	require.NoError(t, store.DeleteRule(t.Context(), "app-x", "budget", 2, noon), "again")
 	rules, err := store.Rules(t.Context(), "app-x")
 	require.NoError(t, err)
 	require.Empty(t, rules)
