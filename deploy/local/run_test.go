@@ -119,21 +119,21 @@ func TestRunStartsTheProgramsInOrderAndSaysWhenDataIsLive(t *testing.T) {
 	s := running(t, dir, "--bin-dir", bin).start()
 	s.awaitSaid("all factories live")
 	lines := started(t, bin)
-	require.Len(t, lines, 10)
-	require.Equal(t, "starter provision --create cert=worker.crt", lines[0])
+	require.Len(t, lines, 11)
+	require.Equal(t, "starter provision --create --no-streams cert=worker.crt", lines[0])
 	require.Equal(t, "starter schedules apply cert=worker.crt", lines[1])
 	require.Contains(t, lines[2], "starter token keys init")
 	require.Contains(t, lines[3], "starter token create")
 	require.Equal(t, "a-ready-token", readEnv(t, filepath.Join(dir, "env"))["MILLRACE_TOKEN"])
 	require.Contains(t, s.said(), "a-ready-token")
 	lines = lines[2:]
-	require.ElementsMatch(t, []string{"worker cert=worker.crt", "gateway cert=worker.crt"}, lines[2:4])
-	require.Equal(t, "starter up cert=worker.crt", lines[4])
+	require.ElementsMatch(t, []string{"worker cert=worker.crt", "worker --queues scripts cert=worker.crt", "gateway cert=worker.crt"}, lines[2:5])
+	require.Equal(t, "starter up cert=worker.crt", lines[5])
 	require.ElementsMatch(t, []string{
 		"edge simulate --factory factory-a --publish cert=factory-a.crt",
 		"edge simulate --factory factory-b --publish cert=factory-b.crt",
 		"edge simulate --factory factory-c --publish cert=factory-c.crt",
-	}, lines[5:])
+	}, lines[6:])
 	for _, text := range []string{"Temporal web UI", "/v1/factories", "try, in another terminal", "live data from factory-b"} {
 		require.Contains(t, s.said(), text)
 	}

@@ -222,12 +222,16 @@ func TestUnknownPartIsRefused(t *testing.T) {
 
 func TestCloseStopsHigherStagesFirst(t *testing.T) {
 	b := newBench(t, quick)
-	order := filepath.Join(b.dir, "order")
+	order, trapped := filepath.Join(b.dir, "order"), filepath.Join(b.dir, "trapped")
 	for name, stage := range map[string]int{"store": 0, "program": 1, "edge-1": 2, "edge-2": 2} {
-		part := b.part(name, fmt.Sprintf("trap 'sleep 0.05; echo %d >> %s; exit 0' TERM\n%s", stage, order, forever))
+		part := b.part(name, fmt.Sprintf("trap 'sleep 0.05; echo %d >> %s; exit 0' TERM\necho %d >> %s\n%s", stage, order, stage, trapped, forever))
 		part.Stage = stage
 		require.NoError(t, b.Start(t.Context(), part))
 	}
+	require.Eventually(t, func() bool {
+		data, err := os.ReadFile(trapped)
+		return err == nil && len(strings.Fields(string(data))) == 4
+	}, 10*time.Second, 5*time.Millisecond, "a shell can be told to end before it has set its trap")
 	b.Close(t.Context())
 	data, err := os.ReadFile(order)
 	require.NoError(t, err)
