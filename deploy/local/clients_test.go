@@ -35,7 +35,32 @@ func (e environment) s3() *s3.Client {
 }
 
 func (e environment) sqs() *sqs.Client {
-	return sqs.New(sqs.Options{BaseEndpoint: aws.String(e["AWS_ENDPOINT_URL_SQS"]), Region: e["AWS_REGION"], Credentials: e.credentials()})
+	return sqs.New(sqs.Options{
+		BaseEndpoint: aws.String(e["AWS_ENDPOINT_URL_SQS"]), Region: e["AWS_REGION"], Credentials: e.credentials(),
+		HTTPClient: &http.Client{Transport: bufferedRequests{}},
+	})
+}
+
+// bufferedRequests keeps a request's body until it is written. The SDK closes it as soon as the answer
+// begins; the transport may still be looking for its end then, and breaks off the answer. The SDK
+// asks again, and the messages of the first answer would be missing for as long as they are hidden.
+type bufferedRequests struct{}
+
+// RoundTrip sends a copy of r.
+func (bufferedRequests) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Body.Close(); err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 func (e environment) makeBucket(t testing.TB, name string) {

@@ -18,8 +18,10 @@ const (
 	kumoBase = "http://localhost:4566/"
 	// maxNames bounds an answer that is read into memory to be corrected: a page of
 	// ListQueues, the largest, is 1,000 URLs.
-	maxNames  = 1 << 20
-	idleConns = 256
+	maxNames = 1 << 20
+	// maxBuffered bounds a request that is read before it is forwarded; larger ones are streamed.
+	maxBuffered = 2 << 20
+	idleConns   = 256
 )
 
 // renamed are the SQS operations whose answer holds queue URLs. Others are passed through
@@ -49,12 +51,29 @@ func newProxy(backend, addr string, inflight *journal) (http.Handler, error) {
 		ErrorHandler:   unavailable,
 	}
 	if inflight == nil {
-		return proxy, nil
+		return bufferRequests(proxy), nil
 	}
 	proxy.ModifyResponse = func(r *http.Response) error {
 		return errors.Join(correctNames(r, base), inflight.note(r))
 	}
-	return inflight.noting(proxy), nil
+	return inflight.noting(bufferRequests(proxy)), nil
+}
+
+// bufferRequests reads a request before it is forwarded. The server closes a body once the answer
+// begins; kumo answers so soon that the transport may still be looking for the body's end then, and
+// would break off the answer.
+func bufferRequests(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > 0 && r.ContentLength <= maxBuffered {
+			body := make([]byte, r.ContentLength)
+			if _, err := io.ReadFull(r.Body, body); err != nil {
+				http.Error(w, "the request ends before its length", http.StatusBadRequest)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // correctNames replaces kumo's base in the answer of an operation that returns queue URLs.
