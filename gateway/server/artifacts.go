@@ -71,6 +71,7 @@ func Artifacts(cfg ArtifactConfig) Routes {
 		content := read("get-artifact-content", artifactVersion+"/content", "Read a file of a version")
 		content.Description = "The hash is checked while the content streams: a body shorter than Content-Length means that it did not fit."
 		Handle(r, content, a.content)
+		Handle(r, read("diff-artifact", artifactVersion+"/diff", "Compare a file with that of the last executed version"), a.diff)
 		a.addDoors(r)
 	}
 }

@@ -219,6 +219,7 @@ func TestReviewersReadWhatTheyDecideAbout(t *testing.T) {
 		"/fix/versions/1/runs":           `"items":[]`,
 		"/fix/versions/1/provenance":     `v0001-0001-submitted`,
 		"/fix/versions/1/content":        "#!/bin/sh\n",
+		"/fix/versions/1/diff":           "+#!/bin/sh",
 		"/fix/versions/1/content?role=x": "role",
 	} {
 		status, body := d.do(http.MethodGet, "/v1/artifacts"+path, monitoring.ScopeRead, nil)

@@ -1,0 +1,34 @@
+package artifact
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/pmezard/go-difflib/difflib"
+)
+
+// MaxDiff bounds each side of a comparison in bytes.
+const MaxDiff = 256 << 10
+
+// Diff is the unified difference of two texts for reviewers. What is no text, or
+// too long to compare, is told in a sentence.
+func Diff(beforeName, afterName string, before, after []byte) (string, error) {
+	switch {
+	case bytes.Equal(before, after):
+		return "", nil
+	case len(before) > MaxDiff || len(after) > MaxDiff:
+		return "the files differ and are too long to compare\n", nil
+	case !isText(before) || !isText(after):
+		return "the files differ and are no text\n", nil
+	}
+	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: difflib.SplitLines(string(before)), B: difflib.SplitLines(string(after)), FromFile: beforeName, ToFile: afterName, Context: 3,
+	})
+	if err != nil {
+		return "", fmt.Errorf("compare %s and %s: %w", beforeName, afterName, err)
+	}
+	return text, nil
+}
+
+func isText(body []byte) bool { return utf8.Valid(body) && !bytes.ContainsRune(body, 0) }
