@@ -200,3 +200,21 @@ func TestADeletedRuleEndsWhatItFired(t *testing.T) {
 	require.EqualValues(t, 1, o.judge(noon.Add(time.Hour)).New, "a new rule has alerts of its own")
 	require.Len(t, o.alerts(), 3)
 }
+
+func TestARuleThatWatchesSomethingElseHasAlertsOfItsOwn(t *testing.T) {
+	o := newOffice(t)
+	o.rule("watch", observability.Spec{Kind: observability.Silence, Threshold: exact.FromInt(5)})
+	require.EqualValues(t, 1, o.judge(noon).New)
+	spec, err := observability.Spec{Name: "watch", Kind: observability.ErrorRate, Threshold: exact.FromInt(1), MinSignals: 1}.Settled()
+	require.NoError(t, err)
+	_, err = o.store.ChangeRule(t.Context(), "app-x", "watch", 1, spec, noon.Add(time.Minute))
+	require.NoError(t, err)
+	o.spend(noon, 1, "0", true, "1")
+	require.EqualValues(t, 1, o.judge(noon.Add(2*time.Minute)).New)
+	var kinds []observability.RuleKind
+	for _, a := range o.alerts() {
+		kinds = append(kinds, a.Kind)
+		require.Equal(t, a.Kind == observability.Silence, a.ResolvedAt != nil)
+	}
+	require.Equal(t, []observability.RuleKind{observability.ErrorRate, observability.Silence}, kinds)
+}

@@ -104,6 +104,7 @@ func decodeRules(items []table.Item) ([]observability.Rule, error) {
 }
 
 // ChangeRule replaces what a rule says, provided that it still has revision rev.
+// A rule that watches something else from now on ends what it fired.
 func (s Store) ChangeRule(ctx context.Context, appID, ruleID string, rev int64, spec observability.Spec, now time.Time) (observability.Rule, error) {
 	r, err := s.Rule(ctx, appID, ruleID)
 	if err != nil {
@@ -112,10 +113,15 @@ func (s Store) ChangeRule(ctx context.Context, appID, ruleID string, rev int64, 
 	if r.Rev != rev {
 		return r, ErrRuleChanged
 	}
+	another := r.Kind != spec.Kind
 	r.Spec, r.UpdatedAt = spec, now.UTC()
 	condition := s.Table.Revision(rev)
 	r.Rev++
-	return r, changed(s.Table.Put(ctx, itemOf(r), &condition))
+	err = changed(s.Table.Put(ctx, itemOf(r), &condition))
+	if err != nil || !another {
+		return r, err
+	}
+	return r, s.endFirings(ctx, appID, ruleID, now)
 }
 
 // DeleteRule removes a rule, provided that it still has revision rev, and ends
@@ -140,7 +146,7 @@ func (s Store) DeleteRule(ctx context.Context, appID, ruleID string, rev int64, 
 	return s.endFirings(ctx, appID, ruleID, now)
 }
 
-// endFirings ends the firings of a rule that is gone. The notes of budgets stay
+// endFirings ends the firings of a rule that is gone, or is another one. The notes of budgets stay
 // for their day: a budget made anew is not told of again.
 func (s Store) endFirings(ctx context.Context, appID, ruleID string, now time.Time) error {
 	notes, err := s.FiredNotes(ctx, appID)
