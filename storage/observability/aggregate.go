@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -190,6 +191,9 @@ func (s Store) AppsOn(ctx context.Context, p observability.Period) iter.Seq2[str
 	}
 }
 
+// readAttempts and the waits of counting let about two seconds pass.
+const readAttempts = 10
+
 // CountersOf reads the counters of some periods of an application as they are at
 // one moment, at most 100; absent ones are empty.
 func (s Store) CountersOf(ctx context.Context, appID string, periods []observability.Period) ([]observability.Counters, error) {
@@ -199,7 +203,7 @@ func (s Store) CountersOf(ctx context.Context, appID string, periods []observabi
 			TableName: &s.Table.Name, Key: key(table.Key{Partition: observability.AppPK(appID), Sort: p.SK()}),
 		}})
 	}
-	out, err := s.Client.TransactGetItems(ctx, in)
+	out, err := s.readAtOnce(ctx, in)
 	if err != nil {
 		return nil, fmt.Errorf("read aggregates of %s: %w", appID, err)
 	}
@@ -210,4 +214,22 @@ func (s Store) CountersOf(ctx context.Context, appID string, periods []observabi
 		}
 	}
 	return all, nil
+}
+
+// readAtOnce reads items as they are at one moment. While a rollup writes one of
+// them DynamoDB refuses; that lasts milliseconds.
+func (s Store) readAtOnce(ctx context.Context, in *dynamodb.TransactGetItemsInput) (*dynamodb.TransactGetItemsOutput, error) {
+	wait := conflictWait
+	for attempt := 1; ; attempt++ {
+		out, err := s.Client.TransactGetItems(ctx, in)
+		if err == nil || attempt == readAttempts || !table.IsCollision(err) {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(rand.N(wait)): //nolint:gosec // jitter is no secret
+		}
+		wait = min(2*wait, maxConflictWait)
+	}
 }

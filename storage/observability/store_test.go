@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/stretchr/testify/require"
 
 	"millrace/domain/exact"
@@ -492,4 +493,42 @@ func TestASignalTakesOnePutAndItsShareOfATransaction(t *testing.T) {
 	_, err = store.Put(t.Context(), large)
 	require.NoError(t, err)
 	require.Equal(t, 99, calls.calls["PutItem"], "two for large attributes")
+}
+
+// contended refuses the first reads, as DynamoDB does while a transaction works
+// on the same items.
+type contended struct {
+	storage.API
+	refusals int
+	reads    int
+}
+
+func (c *contended) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error) {
+	c.reads++
+	if c.reads <= c.refusals {
+		code := "TransactionConflict"
+		return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: &code}}}
+	}
+	return c.API.TransactGetItems(ctx, in, o...)
+}
+
+func TestCountersAreReadAgainWhileARollupWritesThem(t *testing.T) {
+	store := newStore(t)
+	one := signal("app-x", 1)
+	_, err := store.Put(t.Context(), one)
+	require.NoError(t, err)
+	_, err = store.Count(t.Context(), observability.Batch{AppID: "app-x", Signals: []observability.Pending{one.Pending()}})
+	require.NoError(t, err)
+	busy := &contended{API: store.Client, refusals: 3}
+	store.Client = busy
+	day := []observability.Period{observability.PeriodOf(observability.Daily, one.Timestamp)}
+	counters, err := store.CountersOf(t.Context(), "app-x", day)
+	require.NoError(t, err)
+	require.Equal(t, "1", counters[0].Of(observability.CountSignals).String())
+	require.Equal(t, 4, busy.reads)
+
+	busy.refusals, busy.reads = 1000, 0
+	_, err = store.CountersOf(t.Context(), "app-x", day)
+	require.ErrorContains(t, err, "read aggregates of app-x")
+	require.Equal(t, 10, busy.reads, "not for ever")
 }
