@@ -45,11 +45,11 @@ func (e Evaluator) EvaluateAlertRules(ctx context.Context, req workflows.Evaluat
 func (e Evaluator) evaluate(ctx context.Context, at time.Time, beat func()) (workflows.EvaluateResult, error) {
 	var lock sync.Mutex
 	var sum workflows.EvaluateResult
-	work, workCtx := errgroup.WithContext(ctx)
+	var work errgroup.Group // without a shared end: one application's error is not the others'
 	work.SetLimit(rulesAtOnce)
 	judge := func(rules []observability.Rule) {
 		work.Go(func() error {
-			result, err := e.app(workCtx, rules, at)
+			result, err := e.app(ctx, rules, at)
 			beat()
 			lock.Lock()
 			defer lock.Unlock()

@@ -1,6 +1,7 @@
 package observability
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -217,4 +218,34 @@ func TestARuleThatWatchesSomethingElseHasAlertsOfItsOwn(t *testing.T) {
 		require.Equal(t, a.Kind == observability.Silence, a.ResolvedAt != nil)
 	}
 	require.Equal(t, []observability.RuleKind{observability.ErrorRate, observability.Silence}, kinds)
+}
+
+// picky refuses the alerts of one scope.
+type picky struct {
+	*raiser
+	scope string
+}
+
+func (p picky) Signal(ctx context.Context, scope string, d alert.Decision) error {
+	if scope == p.scope {
+		return errors.New("no")
+	}
+	return p.raiser.Signal(ctx, scope, d)
+}
+
+func TestOneApplicationsErrorDoesNotKeepTheOthersFromBeingJudged(t *testing.T) {
+	o := newOffice(t)
+	o.rule("silent", observability.Spec{Kind: observability.Silence, Threshold: exact.FromInt(5)})
+	rule, err := o.store.Rule(t.Context(), "app-x", "silent")
+	require.NoError(t, err)
+	for n := range 2 * rulesAtOnce {
+		rule.AppID = fmt.Sprintf("app-y%d", n)
+		_, err := o.store.CreateRule(t.Context(), rule)
+		require.NoError(t, err)
+	}
+	evaluator := Evaluator{Store: o.store, Raiser: picky{o.raiser, alert.AppScope("app-x")}, Logger: quiet}
+	result, err := evaluator.evaluate(t.Context(), noon, func() {})
+	require.Error(t, err, "it is tried again")
+	require.EqualValues(t, 2*rulesAtOnce+1, result.Rules)
+	require.Len(t, o.raiser.take(), 2*rulesAtOnce)
 }
