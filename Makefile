@@ -39,10 +39,12 @@ vuln: lint-tools ## Look for known vulnerabilities (asks vuln.go.dev)
 
 .PHONY: build
 build: local ## Build all programs into bin/
+	@test -x $(BIN)/gateway || echo "building the programs (some minutes the first time)"
 	@go build -o $(BIN)/ $(addprefix ./,$(PROGRAMS))
 
 .PHONY: local
 local:
+	@test -x $(BIN)/local || echo "building the local stack (some minutes the first time)"
 	@cd deploy/local && go build -o ../../$(BIN)/local .
 
 .PHONY: tools
@@ -52,6 +54,7 @@ tools: local
 .PHONY: lint-tools
 lint-tools:
 	@mkdir -p $(BIN)
+	@test -x $(BIN)/golangci-lint || echo "building the linters (some minutes the first time)"
 	@cd tools && go build -o ../$(BIN)/ tool
 
 .PHONY: clean
