@@ -78,7 +78,7 @@ func (r refreshRun) refresh(ctx context.Context, id string, states map[string]fa
 	case committed == nil:
 		return workflows.RefreshedFactory{FactoryID: id, Status: workflows.StatusMissing}, nil
 	}
-	r.observe(ctx, *committed) // first: alerts do not depend on the bucket
+	r.observe(ctx, *committed)     // first: alerts do not depend on the bucket
 	if committed.MessageID == "" { // a message's own snapshot is its consumer's work
 		if err := r.Store.PutSnapshot(ctx, *committed); err != nil {
 			return workflows.RefreshedFactory{}, fmt.Errorf("refresh %s: %w", id, err)
