@@ -2,31 +2,20 @@ package alert
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/history/v1"
-	"go.temporal.io/api/temporalproto"
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"millrace/domain/alert"
 	"millrace/domain/factory"
+	"millrace/workflows/historytest"
 	"millrace/workflows/names"
 )
-
-var record = flag.Bool("record", false, "write the histories to testdata/replay_*.json")
 
 // answers are activities that only answer; a reason says how.
 type answers struct {
@@ -41,8 +30,9 @@ func (a *answers) attempt(reason string) int {
 	return a.sends[reason]
 }
 
-func (a *answers) register(w worker.Worker) {
-	for name, f := range map[string]any{
+func newAnswers() map[string]any {
+	a := &answers{sends: map[string]int{}}
+	return map[string]any{
 		ConfirmAlertActivity: func(_ context.Context, req ConfirmRequest) (Verdict, error) {
 			return Verdict{Go: a.attempt("confirm") > 1, Why: alert.WhyAwaitingConfirmation}, nil
 		},
@@ -69,44 +59,25 @@ func (a *answers) register(w worker.Worker) {
 			return CheckResult{Readable: true}, nil
 		},
 		SendRecoveryActivity: func(context.Context, RecoveryRequest) error { return nil },
-	} {
-		w.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
-}
-
-func dial(t *testing.T) client.Client {
-	t.Helper()
-	require.NotEmpty(t, os.Getenv("TEMPORAL_ADDRESS"), "no Temporal server: run make test, or bin/local exec -- go test")
-	options, err := envconfig.LoadDefaultClientOptions()
-	require.NoError(t, err)
-	options.Identity, options.Logger = "recorder", silent
-	c, err := client.Dial(options)
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	return c
 }
 
 // TestFreshHistoriesReplay runs entities on a real server and replays what they
 // did there. With -record the histories are kept for TestRecordedHistoriesReplay.
 func TestFreshHistoriesReplay(t *testing.T) {
-	c := dial(t)
-	taskQueue := fmt.Sprintf("record-%d", time.Now().UnixNano())
-	w := worker.New(c, taskQueue, worker.Options{Identity: "recorder"})
-	w.RegisterWorkflowWithOptions(RiskAlert, workflow.RegisterOptions{Name: names.RiskAlert})
-	(&answers{sends: map[string]int{}}).register(w)
-	require.NoError(t, w.Start())
-	t.Cleanup(w.Stop)
+	recorder := historytest.New(t, registered, newAnswers())
 
 	t.Run("factory", func(t *testing.T) {
+		r := recorder.In(t)
 		watched := danger("watched")
 		watched.SourceUpdatedAt = factory.MillisOf(time.Now())
-		run := start(t, c, taskQueue, "factory-a", Raise{
+		run := start(t, r, "factory-a", Raise{
 			Alerts:     []alert.Alert{watched, danger("cooling"), danger("rejected"), danger("ambiguous"), danger("retried")},
 			Suppressed: []alert.Suppression{{Alert: danger("covered"), Why: "gate_covers:x"}},
 		})
-		require.NoError(t, c.SignalWorkflow(t.Context(), run.GetID(), "", RaiseSignal, Raise{Alerts: []alert.Alert{danger("retried"), blip()}}))
-		require.NoError(t, c.SignalWorkflow(t.Context(), run.GetID(), "", RaiseSignal, "not a raise"))
-		update, err := c.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+		require.NoError(t, r.Client.SignalWorkflow(t.Context(), run.GetID(), "", RaiseSignal, Raise{Alerts: []alert.Alert{danger("retried"), blip()}}))
+		require.NoError(t, r.Client.SignalWorkflow(t.Context(), run.GetID(), "", RaiseSignal, "not a raise"))
+		update, err := r.Client.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
 			WorkflowID: run.GetID(), UpdateName: RaiseUpdate, Args: []any{Raise{Alerts: []alert.Alert{danger("updated")}}}, WaitForStage: client.WorkflowUpdateStageCompleted,
 		})
 		require.NoError(t, err)
@@ -115,30 +86,31 @@ func TestFreshHistoriesReplay(t *testing.T) {
 		require.Equal(t, Accepted{Started: 1}, accepted)
 		// 6 sent, failed or ambiguous; 3 held back, one of them perhaps only
 		// repeated; 2 refused.
-		settled := await(t, c, run, func(s Status) bool {
+		settled := await(t, r.Client, run, func(s Status) bool {
 			return s.Totals["sent"] == 3 && s.Totals["failed"] == 1 && s.Totals["ambiguous"] == 1 && len(s.Refused) == 2
 		})
 		require.Len(t, settled.Open, 1)
-		if *record {
-			await(t, c, run, func(s Status) bool { return s.Totals["recovered"] == 1 })
+		if historytest.Recording() {
+			await(t, r.Client, run, func(s Status) bool { return s.Totals["recovered"] == 1 })
 		}
-		finish(t, c, run)
-		keep(t, c, "factory", run)
+		finish(t, r.Client, run)
+		r.Keep("factory", run)
 	})
 	t.Run("cloud", func(t *testing.T) {
-		run := start(t, c, taskQueue, alert.ScopeCloud, Raise{Alerts: []alert.Alert{blip()}})
-		await(t, c, run, func(s Status) bool { return s.Totals["suppressed"] == 1 })
-		require.NoError(t, c.SignalWorkflow(t.Context(), run.GetID(), "", RaiseSignal, Raise{Alerts: []alert.Alert{blip()}}))
-		await(t, c, run, func(s Status) bool { return s.Totals["sent"] == 1 })
-		finish(t, c, run)
-		keep(t, c, "cloud", run)
+		r := recorder.In(t)
+		run := start(t, r, alert.ScopeCloud, Raise{Alerts: []alert.Alert{blip()}})
+		await(t, r.Client, run, func(s Status) bool { return s.Totals["suppressed"] == 1 })
+		require.NoError(t, r.Client.SignalWorkflow(t.Context(), run.GetID(), "", RaiseSignal, Raise{Alerts: []alert.Alert{blip()}}))
+		await(t, r.Client, run, func(s Status) bool { return s.Totals["sent"] == 1 })
+		finish(t, r.Client, run)
+		r.Keep("cloud", run)
 	})
 }
 
-func start(t *testing.T, c client.Client, taskQueue, scope string, raise Raise) client.WorkflowRun {
+func start(t *testing.T, r historytest.Recorder, scope string, raise Raise) client.WorkflowRun {
 	t.Helper()
-	id := fmt.Sprintf("record-%s-%d", scope, time.Now().UnixNano())
-	run, err := c.SignalWithStartWorkflow(t.Context(), id, RaiseSignal, raise, client.StartWorkflowOptions{ID: id, TaskQueue: taskQueue},
+	id := historytest.NewID(scope)
+	run, err := r.Client.SignalWithStartWorkflow(t.Context(), id, RaiseSignal, raise, client.StartWorkflowOptions{ID: id, TaskQueue: r.TaskQueue},
 		names.RiskAlert, Input{Request: Request{Scope: scope}})
 	require.NoError(t, err)
 	return run
@@ -162,46 +134,20 @@ func finish(t *testing.T, c client.Client, run client.WorkflowRun) {
 	require.Error(t, run.Get(t.Context(), nil))
 }
 
-// keep replays the history of a run and, when asked to, writes it down.
-func keep(t *testing.T, c client.Client, name string, run client.WorkflowRun) {
-	t.Helper()
-	events := c.GetWorkflowHistory(t.Context(), run.GetID(), run.GetRunID(), false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	var recorded history.History
-	for events.HasNext() {
-		event, err := events.Next()
-		require.NoError(t, err)
-		recorded.Events = append(recorded.Events, event)
-	}
-	require.NotEmpty(t, recorded.Events)
-	require.NoError(t, newReplayer().ReplayWorkflowHistory(silent, &recorded))
-	if *record && name != "" {
-		body, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(&recorded)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join("testdata", "replay_"+name+".json"), append(body, '\n'), 0o600))
-	}
-}
-
 // TestNoSignalIsLostWhenContinuingAsNewOnTheServer floods an entity until the
 // server suggests a new run, and counts.
 func TestNoSignalIsLostWhenContinuingAsNewOnTheServer(t *testing.T) {
 	const flood = 900
-	c := dial(t)
-	taskQueue := fmt.Sprintf("flood-%d", time.Now().UnixNano())
-	for range 2 {
-		w := worker.New(c, taskQueue, worker.Options{})
-		w.RegisterWorkflowWithOptions(RiskAlert, workflow.RegisterOptions{Name: names.RiskAlert})
-		(&answers{sends: map[string]int{}}).register(w)
-		require.NoError(t, w.Start())
-		t.Cleanup(w.Stop)
-	}
-	run := start(t, c, taskQueue, "factory-a", Raise{Alerts: []alert.Alert{danger("alert_0")}})
+	r := historytest.New(t, registered, newAnswers())
+	r.Work(newAnswers())
+	run := start(t, r, "factory-a", Raise{Alerts: []alert.Alert{danger("alert_0")}})
 	for i := 1; i < flood; i++ {
-		require.NoError(t, c.SignalWorkflow(t.Context(), run.GetID(), "", RaiseSignal, Raise{Alerts: []alert.Alert{danger(fmt.Sprintf("alert_%d", i))}}))
+		require.NoError(t, r.Client.SignalWorkflow(t.Context(), run.GetID(), "", RaiseSignal, Raise{Alerts: []alert.Alert{danger(fmt.Sprintf("alert_%d", i))}}))
 	}
-	await(t, c, run, func(s Status) bool { return s.Totals["sent"] == flood && s.Pending == 0 })
-	described, err := c.DescribeWorkflow(t.Context(), run.GetID(), "")
+	await(t, r.Client, run, func(s Status) bool { return s.Totals["sent"] == flood && s.Pending == 0 })
+	described, err := r.Client.DescribeWorkflow(t.Context(), run.GetID(), "")
 	require.NoError(t, err)
 	require.NotEqual(t, run.GetRunID(), described.WorkflowExecution.RunID, "the entity continued as new")
-	require.NoError(t, c.TerminateWorkflow(t.Context(), run.GetID(), "", "test is over"))
-	keep(t, c, "", run)
+	require.NoError(t, r.Client.TerminateWorkflow(t.Context(), run.GetID(), "", "test is over"))
+	r.Replay(run)
 }

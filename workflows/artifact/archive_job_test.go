@@ -8,11 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
+
+	"millrace/workflows/historytest"
 )
 
 func TestTheArchiveJobIsRetriedAndReports(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent)
+	suite.SetLogger(historytest.Silent)
 	env := suite.NewTestWorkflowEnvironment()
 	attempts := 0
 	env.RegisterActivityWithOptions(func(_ context.Context, r SweepRequest) (SweepReport, error) {

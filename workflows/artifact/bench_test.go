@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"millrace/domain/artifact"
+	"millrace/workflows/historytest"
 	"millrace/workflows/names"
 )
 
@@ -35,7 +36,7 @@ func BenchmarkLifecycle(b *testing.B) {
 	slices.Sort(updates)
 	b.ReportMetric(float64(updates[len(updates)/2].Milliseconds()), "update-p50-ms")
 	b.ReportMetric(float64(updates[len(updates)*99/100].Milliseconds()), "update-p99-ms")
-	b.ReportMetric(float64(len(events(b, c, last).Events)), "events/op")
+	b.ReportMetric(float64(len(historytest.Of(b, c, last, "").Events)), "events/op")
 }
 
 // BenchmarkLifecyclesTogether has 50 lifecycles under way at a time.

@@ -2,7 +2,6 @@ package artifact
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,36 +10,25 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
-	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"millrace/domain/artifact"
+	"millrace/workflows/historytest"
 	"millrace/workflows/names"
 )
 
-var record = flag.Bool("record", false, "write the histories to testdata/replay_*.json")
-
-func newReplayer() worker.WorkflowReplayer {
-	replayer := worker.NewWorkflowReplayer()
-	replayer.RegisterWorkflowWithOptions(ArtifactLifecycle, workflow.RegisterOptions{Name: names.ArtifactLifecycle})
-	return replayer
-}
+var registered = historytest.Workflows{names.ArtifactLifecycle: ArtifactLifecycle}
 
 // TestRecordedHistoriesReplay runs today's code over histories that yesterday's
 // made: lifecycles last for months and must go on after a deployment.
 func TestRecordedHistoriesReplay(t *testing.T) {
-	files, err := filepath.Glob("testdata/replay_*.json")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
+	for _, file := range historytest.Recorded(t, 1) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			body, err := os.Open(file)
 			require.NoError(t, err)
@@ -56,7 +44,7 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 // replay replays a history under the workflow id that it had: a lifecycle checks
 // its own.
 func replay(h *history.History, id string) error {
-	return newReplayer().ReplayWorkflowHistoryWithOptions(silent, h, worker.ReplayWorkflowHistoryOptions{
+	return registered.Replayer().ReplayWorkflowHistoryWithOptions(historytest.Silent, h, worker.ReplayWorkflowHistoryOptions{
 		OriginalExecution: workflow.Execution{ID: id, RunID: h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()},
 	})
 }
@@ -64,10 +52,7 @@ func replay(h *history.History, id string) error {
 // server is a namespace of its own on a real server.
 func server(t testing.TB) client.Client {
 	t.Helper()
-	require.NotEmpty(t, os.Getenv("TEMPORAL_ADDRESS"), "no Temporal server: run make test, or bin/local exec -- go test")
-	options, err := envconfig.LoadDefaultClientOptions()
-	require.NoError(t, err)
-	options.Identity, options.Logger = "recorder", silent
+	options := historytest.Options(t)
 	namespaces, err := client.NewNamespaceClient(options)
 	require.NoError(t, err)
 	defer namespaces.Close()
@@ -130,17 +115,6 @@ func say(ctx context.Context, c client.Client, id, door string, said artifact.Co
 	return handle.Get(ctx, nil)
 }
 
-func events(t testing.TB, c client.Client, id string) *history.History {
-	t.Helper()
-	h := &history.History{}
-	for iter := c.GetWorkflowHistory(t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); iter.HasNext(); {
-		event, err := iter.Next()
-		require.NoError(t, err)
-		h.Events = append(h.Events, event)
-	}
-	return h
-}
-
 // TestFreshHistoriesReplay runs lifecycles on a real server and replays what they
 // did there. With -record the histories are kept for TestRecordedHistoriesReplay.
 func TestFreshHistoriesReplay(t *testing.T) {
@@ -179,17 +153,12 @@ func TestFreshHistoriesReplay(t *testing.T) {
 	ids["rejected"] = id
 
 	for name, id := range ids {
-		h := events(t, c, id)
+		h := historytest.Of(t, c, id, "")
 		t.Logf("%s has %d events", name, len(h.Events))
 		require.NoError(t, replay(h, id), name)
-		if *record {
-			body, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(h)
-			require.NoError(t, err)
-			require.NoError(t, os.MkdirAll("testdata", 0o755))
-			require.NoError(t, os.WriteFile(filepath.Join("testdata", "replay_"+name+".json"), append(body, '\n'), 0o600))
-		}
+		historytest.Save(t, name, h)
 	}
-	require.LessOrEqual(t, len(events(t, c, ids["straight"]).Events), 110, "history events are paid for")
+	require.LessOrEqual(t, len(historytest.Of(t, c, ids["straight"], "").Events), 110, "history events are paid for")
 }
 
 // TestManyLifecyclesAtOnce has 200 versions in review, approved and run together.

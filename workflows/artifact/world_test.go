@@ -3,7 +3,6 @@ package artifact
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -11,16 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"millrace/domain/artifact"
+	"millrace/workflows/historytest"
 	"millrace/workflows/names"
 )
-
-var silent = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 
 var start = time.Date(2026, 5, 31, 12, 0, 0, 0, time.UTC)
 
@@ -167,7 +164,7 @@ type story struct {
 func newStory(t *testing.T) *story {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent)
+	suite.SetLogger(historytest.Silent)
 	s := &story{T: t, desk: newDesk(), env: suite.NewTestWorkflowEnvironment()}
 	s.env.SetStartTime(start)
 	s.env.SetTestTimeout(20 * time.Second)

@@ -3,52 +3,23 @@ package cloudinfra
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/history/v1"
-	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"millrace/domain/cloudinfra"
+	"millrace/workflows/historytest"
 	"millrace/workflows/names"
 )
 
-var record = flag.Bool("record", false, "write the histories to testdata/replay_*.json")
-
-var silent = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-
-func register(r worker.WorkflowRegistry) {
-	r.RegisterWorkflowWithOptions(CloudInfraFast, workflow.RegisterOptions{Name: names.CloudInfraFast})
-	r.RegisterWorkflowWithOptions(CloudInfraSlow, workflow.RegisterOptions{Name: names.CloudInfraSlow})
-}
+// registered are all workflows of the capability by their type.
+var registered = historytest.Workflows{names.CloudInfraFast: CloudInfraFast, names.CloudInfraSlow: CloudInfraSlow}
 
 // TestRecordedHistoriesReplay guards running workflows against changes of their
 // code that they can't follow.
-func TestRecordedHistoriesReplay(t *testing.T) {
-	files, err := filepath.Glob("testdata/replay_*.json")
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(files), 5)
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			replayer := worker.NewWorkflowReplayer()
-			register(replayer)
-			require.NoError(t, replayer.ReplayWorkflowHistoryFromJSONFile(silent, file))
-		})
-	}
-}
+func TestRecordedHistoriesReplay(t *testing.T) { registered.ReplayRecorded(t, 5) }
 
 // answers are probes that only answer; those of broken fail, and those of slow
 // ones never answer.
@@ -58,8 +29,8 @@ type answers struct {
 	hanging    cloudinfra.Probe
 }
 
-func answer[In, T any](a answers, w worker.Registry, p cloudinfra.Probe, value T) {
-	w.RegisterActivityWithOptions(func(ctx context.Context, _ In) (Found[T], error) {
+func answer[In, T any](a answers, p cloudinfra.Probe, value T) any {
+	return func(ctx context.Context, _ In) (Found[T], error) {
 		switch p {
 		case a.broken:
 			return Found[T]{}, told(SourceOf(p), "AccessDenied")
@@ -68,28 +39,30 @@ func answer[In, T any](a answers, w worker.Registry, p cloudinfra.Probe, value T
 			return Found[T]{}, ctx.Err()
 		}
 		return Found[T]{Value: value}, nil
-	}, activity.RegisterOptions{Name: ActivityOf(p)})
+	}
 }
 
-func (a answers) register(w worker.Registry) {
-	w.RegisterActivityWithOptions(func(context.Context, PlanRequest) (Plan, error) { return Plan{Configured: a.configured}, nil }, activity.RegisterOptions{Name: PlanActivity})
-	w.RegisterActivityWithOptions(func(ctx context.Context, req StoreFastRequest) (Result, error) {
-		if activity.GetInfo(ctx).Attempt == 1 {
-			return Result{}, errors.New("no answer")
-		}
-		return Result{Status: "committed", UpdatedAt: &req.UpdatedAt, Errors: []cloudinfra.Error{}}, nil
-	}, activity.RegisterOptions{Name: StoreFastActivity})
-	w.RegisterActivityWithOptions(func(_ context.Context, req StoreSlowRequest) (Result, error) {
-		return Result{Status: "committed", UpdatedAt: &req.UpdatedAt, Errors: []cloudinfra.Error{}}, nil
-	}, activity.RegisterOptions{Name: StoreSlowActivity})
-	answer[ProbeRequest](a, w, cloudinfra.ProbeECS, cloudinfra.ECS{ServiceName: "api"})
-	answer[ProbeRequest](a, w, cloudinfra.ProbeALB, ALBFound{TargetGroup: "targetgroup/tg/1", LoadBalancer: "app/lb/1"})
-	answer[BackendMetricsRequest](a, w, cloudinfra.ProbeBackendMetrics, BackendMetrics{})
-	answer[ProbeRequest](a, w, cloudinfra.ProbeQueues, []cloudinfra.Queue{{Name: "telemetry"}})
-	answer[ProbeRequest](a, w, cloudinfra.ProbeNodegroups, []cloudinfra.Nodegroup{{Name: "g", AutoscalingGroups: []string{"asg"}}})
-	answer[AutoscalingRequest](a, w, cloudinfra.ProbeAutoscaling, cloudinfra.Autoscaling{})
-	answer[ProbeRequest](a, w, cloudinfra.ProbePods, cloudinfra.Pods{})
-	answer[ProbeRequest](a, w, cloudinfra.ProbeStorage, []cloudinfra.StorageFactory{})
+func (a answers) activities() map[string]any {
+	return map[string]any{
+		PlanActivity: func(context.Context, PlanRequest) (Plan, error) { return Plan{Configured: a.configured}, nil },
+		StoreFastActivity: func(ctx context.Context, req StoreFastRequest) (Result, error) {
+			if activity.GetInfo(ctx).Attempt == 1 {
+				return Result{}, errors.New("no answer")
+			}
+			return Result{Status: "committed", UpdatedAt: &req.UpdatedAt, Errors: []cloudinfra.Error{}}, nil
+		},
+		StoreSlowActivity: func(_ context.Context, req StoreSlowRequest) (Result, error) {
+			return Result{Status: "committed", UpdatedAt: &req.UpdatedAt, Errors: []cloudinfra.Error{}}, nil
+		},
+		ActivityOf(cloudinfra.ProbeECS):            answer[ProbeRequest](a, cloudinfra.ProbeECS, cloudinfra.ECS{ServiceName: "api"}),
+		ActivityOf(cloudinfra.ProbeALB):            answer[ProbeRequest](a, cloudinfra.ProbeALB, ALBFound{TargetGroup: "targetgroup/tg/1", LoadBalancer: "app/lb/1"}),
+		ActivityOf(cloudinfra.ProbeBackendMetrics): answer[BackendMetricsRequest](a, cloudinfra.ProbeBackendMetrics, BackendMetrics{}),
+		ActivityOf(cloudinfra.ProbeQueues):         answer[ProbeRequest](a, cloudinfra.ProbeQueues, []cloudinfra.Queue{{Name: "telemetry"}}),
+		ActivityOf(cloudinfra.ProbeNodegroups):     answer[ProbeRequest](a, cloudinfra.ProbeNodegroups, []cloudinfra.Nodegroup{{Name: "g", AutoscalingGroups: []string{"asg"}}}),
+		ActivityOf(cloudinfra.ProbeAutoscaling):    answer[AutoscalingRequest](a, cloudinfra.ProbeAutoscaling, cloudinfra.Autoscaling{}),
+		ActivityOf(cloudinfra.ProbePods):           answer[ProbeRequest](a, cloudinfra.ProbePods, cloudinfra.Pods{}),
+		ActivityOf(cloudinfra.ProbeStorage):        answer[ProbeRequest](a, cloudinfra.ProbeStorage, []cloudinfra.StorageFactory{}),
+	}
 }
 
 // TestFreshHistoriesReplay runs the collectors on a real server and replays what
@@ -113,62 +86,12 @@ func TestFreshHistoriesReplay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			recorded, result := runScheduled(t, run.answers, run.workflow, run.due)
+			r := historytest.New(t, registered, run.activities())
+			done := r.Scheduled(run.workflow, run.due, Input{})
+			var result Result
+			require.NoError(t, done.Get(t.Context(), &result))
 			require.Equal(t, run.status, result.Status)
-			replayer := worker.NewWorkflowReplayer()
-			register(replayer)
-			require.NoError(t, replayer.ReplayWorkflowHistory(silent, recorded))
-			if *record {
-				body, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(recorded)
-				require.NoError(t, err)
-				require.NoError(t, os.MkdirAll("testdata", 0o755))
-				require.NoError(t, os.WriteFile(filepath.Join("testdata", "replay_"+name+".json"), append(body, '\n'), 0o644))
-			}
+			r.Keep(name, done)
 		})
 	}
-}
-
-// runScheduled is the history of the run of a schedule that stands for the given
-// time.
-func runScheduled(t *testing.T, a answers, name string, due time.Time) (*history.History, Result) {
-	t.Helper()
-	require.NotEmpty(t, os.Getenv("TEMPORAL_ADDRESS"), "no Temporal server: run make test, or bin/local exec -- go test")
-	options, err := envconfig.LoadDefaultClientOptions()
-	require.NoError(t, err)
-	options.Identity, options.Logger = "recorder", silent
-	c, err := client.Dial(options)
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	id := fmt.Sprintf("record-%s-%d", name, time.Now().UnixNano())
-	w := worker.New(c, id, worker.Options{Identity: "recorder"})
-	register(w)
-	a.register(w)
-	require.NoError(t, w.Start())
-	t.Cleanup(w.Stop)
-	handle, err := c.ScheduleClient().Create(t.Context(), client.ScheduleOptions{
-		ID: id, Spec: client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: time.Minute}}}, Paused: true,
-		Action:           &client.ScheduleWorkflowAction{ID: id, Workflow: name, Args: []any{Input{}}, TaskQueue: id},
-		ScheduleBackfill: []client.ScheduleBackfill{{Start: due.Add(-time.Second), End: due, Overlap: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL}},
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, handle.Delete(context.Background())) })
-	var started *client.ScheduleWorkflowExecution
-	require.Eventually(t, func() bool {
-		description, err := handle.Describe(t.Context())
-		require.NoError(t, err)
-		if actions := description.Info.RecentActions; len(actions) > 0 {
-			started = actions[0].StartWorkflowResult
-		}
-		return started != nil
-	}, 20*time.Second, 50*time.Millisecond)
-	var result Result
-	require.NoError(t, c.GetWorkflow(t.Context(), started.WorkflowID, started.FirstExecutionRunID).Get(t.Context(), &result))
-	events := c.GetWorkflowHistory(t.Context(), started.WorkflowID, started.FirstExecutionRunID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	recorded := &history.History{}
-	for events.HasNext() {
-		event, err := events.Next()
-		require.NoError(t, err)
-		recorded.Events = append(recorded.Events, event)
-	}
-	return recorded, result
 }

@@ -3,7 +3,6 @@ package observability
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -11,19 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"millrace/domain/observability"
+	"millrace/workflows/historytest"
 	"millrace/workflows/names"
 )
 
-var (
-	noon   = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	silent = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-)
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // stage runs a workflow with activities that a test gives.
 type stage struct {
@@ -40,7 +36,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent)
+	suite.SetLogger(historytest.Silent)
 	s := &stage{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), drained: map[int][]DrainRequest{}}
 	s.SetStartTime(noon)
 	s.RegisterWorkflowWithOptions(SignalRollup, workflow.RegisterOptions{Name: names.SignalRollup})
