@@ -8,12 +8,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/crypto/ssh"
 
 	"millrace/gateway/server"
+	"millrace/platform/awsconf"
 	"millrace/platform/secret"
 	"millrace/platform/temporalconf"
 	artifactstore "millrace/storage/artifact"
@@ -37,7 +37,7 @@ func artifacts(ctx context.Context, cfg settings, aws aws.Config, client *dynamo
 	if cfg.ArtifactBucket != "" {
 		bucket = cfg.ArtifactBucket
 	}
-	objects := s3.NewFromConfig(aws, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
+	objects := awsconf.NewS3(aws)
 	return server.Artifacts(server.ArtifactConfig{
 		Store: artifactstore.New(client, cfg.GovernanceTable, objects, bucket), Workflows: temporal, Signer: signer, Now: time.Now,
 	}), nil

@@ -11,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"millrace/platform/awsconf"
@@ -59,7 +58,7 @@ func (c *provisionCommand) settle(ctx context.Context, cfg aws.Config) ([]provis
 	if err != nil {
 		return findings, err
 	}
-	bucket, err := provision.BucketOf(ctx, s3.NewFromConfig(cfg, pathStyle), c.Create, provision.Bucket{
+	bucket, err := provision.BucketOf(ctx, awsconf.NewS3(cfg), c.Create, provision.Bucket{
 		Name: c.DataBucket, Region: cfg.Region, Lifecycle: provision.Lifecycle{SmallObjects: c.SmallObjects},
 	})
 	findings = append(findings, bucket...)
@@ -69,10 +68,6 @@ func (c *provisionCommand) settle(ctx context.Context, cfg aws.Config) ([]provis
 	queues, err := provision.QueuesOf(ctx, sqs.NewFromConfig(cfg), c.Create, c.queueNames())
 	return append(findings, queues...), err
 }
-
-// pathStyle names the bucket in the path where the endpoint was set: stand-ins
-// have no host name per bucket.
-func pathStyle(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }
 
 // queueNames are those that the queue URLs end in, else the defaults.
 func (c *provisionCommand) queueNames() provision.Queues {

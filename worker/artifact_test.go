@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"millrace/domain/artifact"
+	"millrace/platform/awsconf"
 	storage "millrace/storage/artifact"
 	"millrace/storage/storagetest"
 	workflows "millrace/workflows/artifact"
@@ -43,7 +44,7 @@ func newPlant(t *testing.T) *plant {
 	require.NoError(t, err)
 	calls := &storagetest.Calls{}
 	watched := calls.Watch(clients.config)
-	clients.dynamodb, clients.s3 = dynamodb.NewFromConfig(watched), s3.NewFromConfig(watched, pathStyle)
+	clients.dynamodb, clients.s3 = dynamodb.NewFromConfig(watched), awsconf.NewS3(watched)
 	p := &plant{calls: calls, T: t, temporal: c, cli: temporalCLI(t), store: storage.New(clients.dynamodb, tab.Name, clients.s3, bucket.Name)}
 	d := dependencies{settings: s, clients: clients, temporal: c, registry: prometheus.NewRegistry(), logger: slog.New(slog.DiscardHandler)}
 	d.alerting = newAlerting(d)

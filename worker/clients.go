@@ -35,15 +35,11 @@ func newClients(ctx context.Context) (clients, error) {
 	}
 	return clients{
 		config:   cfg,
-		dynamodb: dynamodb.NewFromConfig(cfg), s3: s3.NewFromConfig(cfg, pathStyle),
+		dynamodb: dynamodb.NewFromConfig(cfg), s3: awsconf.NewS3(cfg),
 		sqs: sqs.NewFromConfig(cfg), cloudwatch: cloudwatch.NewFromConfig(cfg),
 		secrets: secretsmanager.NewFromConfig(cfg),
 	}, nil
 }
-
-// pathStyle names the bucket in the path where the endpoint was set: stand-ins
-// have no host name per bucket.
-func pathStyle(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }
 
 // dependencies are what capabilities are made from.
 type dependencies struct {

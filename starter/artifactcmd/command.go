@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
 	"golang.org/x/crypto/ssh"
@@ -59,7 +58,7 @@ func (s Stores) store(ctx context.Context) (storage.Store, error) {
 	if s.ArtifactBucket != "" {
 		bucket = s.ArtifactBucket
 	}
-	objects := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
+	objects := awsconf.NewS3(cfg)
 	return storage.New(dynamodb.NewFromConfig(cfg), s.GovernanceTable, objects, bucket), nil
 }
 
