@@ -11,15 +11,12 @@ import (
 
 	"millrace/domain/cloudinfra"
 	"millrace/domain/factory"
+	"millrace/workflows/schedule"
 )
 
 // maxLate is how late a run may begin. It speaks of now: one made up for after
 // an outage, or in a backfill, has nothing to say.
 const maxLate = 2 * time.Minute
-
-// scheduledStart is the search attribute that the server gives every run of a
-// schedule: the nominal time that the run stands for, also in a backfill.
-var scheduledStart = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
 
 // planOptions are for a local activity that only reads settings.
 var planOptions = workflow.LocalActivityOptions{
@@ -40,10 +37,7 @@ type run struct {
 // to do; else it is nil.
 func (r *run) begin(ctx workflow.Context) (*Result, error) {
 	r.at = workflow.Now(ctx).UTC()
-	r.scheduled = r.at
-	if at, ok := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledStart); ok {
-		r.scheduled = at.UTC()
-	}
+	r.scheduled = schedule.Time(ctx)
 	if late := r.at.Sub(r.scheduled); late > maxLate {
 		return &Result{
 			Status: StatusLate, ScheduledAt: r.scheduled, LateSeconds: int64(late / time.Second), Errors: []cloudinfra.Error{},

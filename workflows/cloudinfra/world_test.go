@@ -18,6 +18,7 @@ import (
 	"millrace/domain/cloudinfra"
 	"millrace/domain/exact"
 	"millrace/domain/factory"
+	"millrace/workflows/schedule"
 )
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -50,7 +51,7 @@ func newWorld(t *testing.T, scheduled, now time.Time, configured ...cloudinfra.P
 	w := &world{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, failing: map[cloudinfra.Probe]error{}}
 	w.SetStartTime(now)
 	if !scheduled.IsZero() {
-		require.NoError(t, w.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(scheduledStart.ValueSet(scheduled))))
+		require.NoError(t, w.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(schedule.Start.ValueSet(scheduled))))
 	}
 	register := func(name string, f any) {
 		w.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})

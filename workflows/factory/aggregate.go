@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"millrace/domain/factory"
+	"millrace/workflows/schedule"
 )
 
 // GraphCatchUp is how far back a run looks for buckets without an aggregate. It
@@ -50,7 +51,7 @@ type AggregateInput struct {
 // time, those before them that have no aggregate yet, and the dirty ones. A
 // repeat or a backfill of the same time gives the same items.
 func GraphAggregate(ctx workflow.Context, in AggregateInput) (AggregateResult, error) {
-	request, err := in.request(scheduledTime(ctx), workflow.Now(ctx))
+	request, err := in.request(schedule.Time(ctx), workflow.Now(ctx))
 	if err != nil {
 		return AggregateResult{}, refusal(err)
 	}

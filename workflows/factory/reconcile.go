@@ -7,6 +7,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"millrace/workflows/schedule"
 )
 
 const (
@@ -106,7 +108,7 @@ func settleWindow(ctx workflow.Context, req ReconcileRequest) (ReconcileRequest,
 	if req.WindowHours > 0 {
 		return req, nil
 	}
-	req.Complete = req.Complete || scheduledTime(ctx).Hour() == 0
+	req.Complete = req.Complete || schedule.Time(ctx).Hour() == 0
 	req.WindowHours = hourlyWindow
 	if req.Complete {
 		req.WindowHours = completeWindow

@@ -7,6 +7,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"millrace/workflows/schedule"
 )
 
 // refreshMaxLate is how late a refresh may run. It judges the present, so that a
@@ -29,7 +31,7 @@ var refreshOptions = workflow.ActivityOptions{
 // anything. It is a sampler: it uses now, and a run that is more than two minutes
 // late does nothing but say so.
 func FactoryRefresh(ctx workflow.Context) (RefreshResult, error) {
-	scheduled, began := scheduledTime(ctx), workflow.Now(ctx).UTC()
+	scheduled, began := schedule.Time(ctx), workflow.Now(ctx).UTC()
 	if late := began.Sub(scheduled); late > refreshMaxLate {
 		workflow.SetCurrentDetails(ctx, "Came too late: did nothing.")
 		return RefreshResult{

@@ -16,6 +16,7 @@ import (
 
 	"millrace/domain/exact"
 	"millrace/domain/factory"
+	"millrace/workflows/schedule"
 )
 
 var noon = time.Date(2026, 5, 20, 12, 0, 0, 0, time.UTC)
@@ -29,7 +30,7 @@ func scheduledEnvironment(t *testing.T, scheduled, now time.Time) *testsuite.Tes
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartTime(now)
 	if !scheduled.IsZero() {
-		require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(scheduledStart.ValueSet(scheduled))))
+		require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(schedule.Start.ValueSet(scheduled))))
 	}
 	env.RegisterActivityWithOptions(func(context.Context, RefreshRequest) (RefreshResult, error) {
 		return RefreshResult{}, errors.New("not mocked")

@@ -7,6 +7,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"millrace/workflows/schedule"
 )
 
 const (
@@ -46,7 +48,7 @@ type ReconcileResult struct {
 // metric and an alert.
 func SignalReconcile(ctx workflow.Context, in ReconcileInput) (ReconcileResult, error) {
 	var result ReconcileResult
-	days, err := in.days(scheduledTime(ctx))
+	days, err := in.days(schedule.Time(ctx))
 	if err != nil {
 		return result, err
 	}

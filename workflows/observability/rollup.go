@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"millrace/workflows/names"
+	"millrace/workflows/schedule"
 )
 
 // StatusQuery answers with what a rollup did so far: its Carry.
@@ -102,7 +103,7 @@ func newRollup(ctx workflow.Context, in RollupInput) (*rollup, error) {
 		}
 		return &rollup{state: *in.Carry, continued: true}, nil
 	}
-	at := scheduledTime(ctx)
+	at := schedule.Time(ctx)
 	r := &rollup{state: Carry{To: at, At: at}}
 	if in.From != nil {
 		r.state.From = in.From.UTC()

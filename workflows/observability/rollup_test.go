@@ -17,6 +17,7 @@ import (
 	"millrace/domain/observability"
 	"millrace/workflows/historytest"
 	"millrace/workflows/names"
+	"millrace/workflows/schedule"
 )
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -71,7 +72,7 @@ func newStage(t *testing.T) *stage {
 
 func (s *stage) scheduledAt(t *testing.T, at time.Time) {
 	t.Helper()
-	require.NoError(t, s.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(scheduledStart.ValueSet(at))))
+	require.NoError(t, s.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(schedule.Start.ValueSet(at))))
 }
 
 func (s *stage) result(t *testing.T) Carry {
