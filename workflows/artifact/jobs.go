@@ -1,0 +1,92 @@
+package artifact
+
+import (
+	"time"
+
+	"millrace/domain/artifact"
+	"millrace/domain/exact"
+)
+
+// Activities of rollouts. All but sending are local activities: a few requests
+// to DynamoDB each.
+const (
+	// SendJobActivity publishes a job document to a factory's device.
+	SendJobActivity = "SendArtifactJob"
+	// LockActivity takes or renews the locks of factories.
+	LockActivity = "LockArtifactFactories"
+	// UnlockActivity gives the locks of factories free.
+	UnlockActivity = "UnlockArtifactFactories"
+	// HealthActivity reads how a factory is.
+	HealthActivity = "ReadFactoryHealth"
+)
+
+// JobResultSignal tells a lifecycle how a device's job ended; its payload is a
+// JobResult. A second one, one for a run that is settled and one for a run that
+// is not known change nothing.
+const JobResultSignal = "job_result"
+
+// JobRequest asks for a file of a version to be sent to one factory as a job.
+// The same request twice sends the same job again: a device does a run id once.
+type JobRequest struct {
+	VersionRef
+	RunID      string        `json:"run_id"`
+	Role       artifact.Role `json:"role"`
+	BundleHash string        `json:"bundle_hash"`
+	WorkflowID string        `json:"workflow_id"`
+	FactoryID  string        `json:"factory_id"`
+}
+
+// JobSent tells when a job was handed to the broker. The time that the device has
+// for it counts from then.
+type JobSent struct {
+	SentAt time.Time `json:"sent_at"`
+}
+
+// JobResult is how a device says that its job ended.
+type JobResult struct {
+	RunID     string `json:"run_id"`
+	FactoryID string `json:"factory_id"`
+	// Status is RunSucceeded or RunFailed.
+	Status   string `json:"status"`
+	ExitCode int    `json:"exit_code"`
+	Detail   string `json:"detail,omitempty"`
+	// FinishedAt is by the device's clock, as the times of its telemetry are.
+	FinishedAt time.Time `json:"finished_at"`
+}
+
+// LockRequest asks for the locks of factories, or renews them for their owner.
+type LockRequest struct {
+	FactoryIDs []string `json:"factory_ids"`
+	// Owner is the workflow id of the lifecycle.
+	Owner string `json:"owner"`
+	// Now and Until are by the workflow's clock.
+	Now   time.Time `json:"now"`
+	Until time.Time `json:"until"`
+}
+
+// LockResult tells which factory's lock another owner has; an empty FactoryID
+// means that all locks are held.
+type LockResult struct {
+	FactoryID string    `json:"factory_id,omitempty"`
+	Owner     string    `json:"owner,omitempty"`
+	Until     time.Time `json:"until,omitzero"`
+}
+
+// UnlockRequest gives locks free that the owner still has.
+type UnlockRequest struct {
+	FactoryIDs []string `json:"factory_ids"`
+	Owner      string   `json:"owner"`
+}
+
+// HealthRequest asks how a factory is.
+type HealthRequest struct {
+	FactoryID string `json:"factory_id"`
+}
+
+// HealthResult is how a factory is by its LATEST. What is not known is absent.
+type HealthResult struct {
+	Score *exact.Decimal `json:"score,omitempty"`
+	// FactoryAt and InfraAt are the source times of what LATEST was made of.
+	FactoryAt time.Time `json:"factory_at,omitzero"`
+	InfraAt   time.Time `json:"infra_at,omitzero"`
+}
