@@ -75,7 +75,8 @@ var separators = regexp.MustCompile(`[\s\p{Z}_/\\-]+`)
 // in NFC, with one "-" for every run of spaces, "-", "_", "/" and "\". So
 // "My Project", "my_project" and "MY--PROJECT " are the same project.
 func NormaliseProject(name string) string {
-	folded := norm.NFC.String(cases.Fold().String(norm.NFC.String(name)))
+	// Lower case first: x/text's Fold alone swaps the two cases of Cherokee.
+	folded := norm.NFC.String(cases.Fold().String(strings.ToLower(norm.NFC.String(name))))
 	return strings.Trim(separators.ReplaceAllString(folded, "-"), "-")
 }
 

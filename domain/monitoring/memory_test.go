@@ -3,6 +3,7 @@ package monitoring
 import (
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,8 @@ func TestProjectsHaveOneSpelling(t *testing.T) {
 		`C:\src\My Project\`:   "c:-src-my-project",
 		"/home/ann/My.Project": "home-ann-my.project",
 		"Straße":               "strasse",
+		"\u13f8":               "\u13f0",
+		"\u13f0":               "\u13f0",
 		"Cafe\u0301":           "caf\u00e9",
 		"\u212Bngstro\u0308m":  "\u00e5ngstr\u00f6m",
 		"a\u00a0\u3000b":       "a-b",
@@ -31,6 +34,15 @@ func TestNormalisingAgainChangesNothing(t *testing.T) {
 		once := NormaliseProject(rapid.String().Draw(t, "project"))
 		require.Equal(t, once, NormaliseProject(once))
 	})
+}
+
+func TestEveryLetterHasOneSpelling(t *testing.T) {
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		once := NormaliseProject(string(r))
+		if again := NormaliseProject(once); once != again {
+			t.Errorf("%U: %q, then %q", r, once, again)
+		}
+	}
 }
 
 func FuzzMemoryAddress(f *testing.F) {
