@@ -139,7 +139,7 @@ func (r KeyRing) Seal(secret Secret, owner, tokenID string, random io.Reader) (*
 	if r.Current == "" {
 		return nil, ErrNoCurrentKey
 	}
-	gcm, err := r.cipher(r.Current)
+	gcm, err := r.Cipher(r.Current)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (r KeyRing) Seal(secret Secret, owner, tokenID string, random io.Reader) (*
 
 // Open reads a saved copy. Its error is ErrUnknownKey or ErrSealBroken.
 func (r KeyRing) Open(e Envelope, owner, tokenID string) (Secret, error) {
-	gcm, err := r.cipher(e.KeyID)
+	gcm, err := r.Cipher(e.KeyID)
 	if err != nil {
 		return Secret{}, err
 	}
@@ -173,14 +173,15 @@ func (r KeyRing) Open(e Envelope, owner, tokenID string) (Secret, error) {
 	return secret, nil
 }
 
-func (r KeyRing) cipher(keyID string) (cipher.AEAD, error) {
+// Cipher is AES-256-GCM under a key of the ring. Its error is ErrUnknownKey.
+func (r KeyRing) Cipher(keyID string) (cipher.AEAD, error) {
 	key := r.Keys[keyID]
 	if key == nil {
 		return nil, ErrUnknownKey
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("use recovery key: %w", err)
+		return nil, fmt.Errorf("use key of the ring: %w", err)
 	}
 	return cipher.NewGCM(block)
 }

@@ -1,6 +1,6 @@
 // Package temporalconf connects to Temporal with the settings that the temporal
-// CLI reads too (TEMPORAL_ADDRESS, profiles, TLS), and adds metrics, traces and
-// the program's logger.
+// CLI reads too (TEMPORAL_ADDRESS, profiles, TLS), and adds metrics, traces, the
+// program's logger and, where there are keys, the encryption of payloads.
 package temporalconf
 
 import (
@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/contrib/opentelemetry"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 )
@@ -50,6 +51,13 @@ func clientOptions(logger *slog.Logger, registry prometheus.Registerer) (client.
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
 		return client.Options{}, fmt.Errorf("load Temporal settings: %w", err)
+	}
+	codec, encrypted, err := LoadCodec()
+	if err != nil {
+		return client.Options{}, err
+	}
+	if encrypted {
+		options.DataConverter = converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec)
 	}
 	options.Logger = log.NewStructuredLogger(logger)
 	if options.MetricsHandler, err = metricsHandler(registry); err != nil {
