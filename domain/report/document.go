@@ -46,6 +46,9 @@ type Document struct {
 	// the day's lowest score.
 	Anchors []Anchor
 	Charts  []Chart
+	// KeyFigures is the table of the day's main figures, shown before the second
+	// section; where it has no rows, the anchors stand in for it.
+	KeyFigures Table
 }
 
 // Section is a part of a report under its own heading.

@@ -142,6 +142,8 @@ type PublishRequest struct {
 	InputTokens  int64  `json:"input_tokens,omitempty"`
 	OutputTokens int64  `json:"output_tokens,omitempty"`
 	Cost         string `json:"cost_usd,omitempty"`
+	// Violations are what was wrong with the drafts that were refused.
+	Violations []string `json:"violations,omitempty"`
 }
 
 // Generators of a report's words.
