@@ -123,6 +123,9 @@ func (a Activities) store(ctx context.Context, id string, version int, spec arti
 			Role: f.Role, Filename: f.Filename, ContentHash: stored.ContentHash, S3VersionID: stored.S3VersionID, Size: stored.Size,
 		})
 	}
+	if err := spec.CheckContent(p.Files); err != nil {
+		return workflows.Prepared{}, err
+	}
 	if _, err := a.Store.PutJSON(ctx, storage.ContentKey(id, version, artifact.SpecFile), spec); err != nil {
 		return workflows.Prepared{}, err
 	}

@@ -129,8 +129,8 @@ type Request struct {
 // Check refuses a request that breaks a rule, before anything is stored. It
 // gives the request with defaults filled in.
 func (r Request) Check() (Request, error) {
-	r.Spec.Limits = r.Spec.Limits.withDefaults()
-	for _, err := range []error{CheckID(r.ArtifactID), CheckVersion(r.Version), CheckActor("author", r.Author), r.Spec.check(), CheckFiles(r.Files)} {
+	r.Spec = r.Spec.withDefaults()
+	for _, err := range []error{CheckID(r.ArtifactID), CheckVersion(r.Version), CheckActor("author", r.Author), r.Spec.check(), CheckFiles(r.Files), r.Spec.CheckContent(r.Files)} {
 		if err != nil {
 			return Request{}, err
 		}
@@ -145,7 +145,7 @@ func (r Request) Check() (Request, error) {
 // bundle_hash repeats. It is the same before and after Check.
 func (r Request) Hash() (string, error) {
 	r.Claim = Command{}
-	r.Spec.Limits = r.Spec.Limits.withDefaults()
+	r.Spec = r.Spec.withDefaults()
 	body, err := Canonical(r)
 	if err != nil {
 		return "", err

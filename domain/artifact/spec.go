@@ -20,10 +20,12 @@ const (
 	Script Kind = "script"
 	// HTTP sends one request.
 	HTTP Kind = "http"
+	// IoTJob has the devices of factories run the primary file, in waves.
+	IoTJob Kind = "iot-job"
 )
 
 // Kinds are the kinds that can run.
-func Kinds() []Kind { return []Kind{Script, HTTP} }
+func Kinds() []Kind { return []Kind{Script, HTTP, IoTJob} }
 
 // Limits bound a run.
 type Limits struct {
@@ -144,6 +146,29 @@ func (s Spec) HTTPArgs() (HTTPArgs, error) {
 	return args, nil
 }
 
+// withDefaults fills in what is left open, so that what is approved says it.
+func (s Spec) withDefaults() Spec {
+	s.Limits = s.Limits.withDefaults()
+	if s.Kind != IoTJob {
+		return s
+	}
+	if args, err := s.JobArgs(); err == nil {
+		if body, err := Canonical(args); err == nil {
+			s.Args = body
+		}
+	}
+	return s
+}
+
+// CheckContent refuses files that the kind can't take, once their sizes are
+// known.
+func (s Spec) CheckContent(files []File) error {
+	if s.Kind != IoTJob {
+		return nil
+	}
+	return checkJobFiles(files)
+}
+
 func (s Spec) check() error {
 	if len(s.Args) > maxArgs {
 		return invalid("spec.args", "must be at most 64 KiB")
@@ -157,6 +182,9 @@ func (s Spec) check() error {
 		return err
 	case HTTP:
 		_, err := s.HTTPArgs()
+		return err
+	case IoTJob:
+		_, err := s.JobArgs()
 		return err
 	}
 	return invalidf("kind", "must be one of %v", Kinds())

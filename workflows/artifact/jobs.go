@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"millrace/domain/artifact"
-	"millrace/domain/exact"
 )
 
 // Activities of rollouts. All but sending are local activities: a few requests
@@ -16,7 +15,7 @@ const (
 	LockActivity = "LockArtifactFactories"
 	// UnlockActivity gives the locks of factories free.
 	UnlockActivity = "UnlockArtifactFactories"
-	// HealthActivity reads how a factory is.
+	// HealthActivity reads how factories are.
 	HealthActivity = "ReadFactoryHealth"
 )
 
@@ -59,9 +58,8 @@ type LockRequest struct {
 	FactoryIDs []string `json:"factory_ids"`
 	// Owner is the workflow id of the lifecycle.
 	Owner string `json:"owner"`
-	// Now and Until are by the workflow's clock.
-	Now   time.Time `json:"now"`
-	Until time.Time `json:"until"`
+	// Lease is how long the locks are held unless they are renewed.
+	Lease artifact.Duration `json:"lease"`
 }
 
 // LockResult tells which factory's lock another owner has; an empty FactoryID
@@ -78,15 +76,13 @@ type UnlockRequest struct {
 	Owner      string   `json:"owner"`
 }
 
-// HealthRequest asks how a factory is.
+// HealthRequest asks how factories are.
 type HealthRequest struct {
-	FactoryID string `json:"factory_id"`
+	FactoryIDs []string `json:"factory_ids"`
 }
 
-// HealthResult is how a factory is by its LATEST. What is not known is absent.
+// HealthResult is how the factories are by their LATEST, in the order of the
+// request.
 type HealthResult struct {
-	Score *exact.Decimal `json:"score,omitempty"`
-	// FactoryAt and InfraAt are the source times of what LATEST was made of.
-	FactoryAt time.Time `json:"factory_at,omitzero"`
-	InfraAt   time.Time `json:"infra_at,omitzero"`
+	Factories []artifact.Health `json:"factories"`
 }
