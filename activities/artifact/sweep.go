@@ -42,6 +42,10 @@ const (
 	coolDays = 3
 	// clearDays is for how many days originals are looked for after archiving.
 	clearDays = 7
+	// orphanAge leaves an upload time to be submitted.
+	orphanAge = 24 * time.Hour
+	// reported is how many of a kind a report names: payloads stay small.
+	reported  = 100
 	sweepPage = 100
 )
 
@@ -49,12 +53,18 @@ const (
 func (s Sweeper) Sweep(ctx context.Context, r workflows.SweepRequest) (workflows.SweepReport, error) {
 	report := workflows.SweepReport{DryRun: r.DryRun, Archived: []string{}}
 	for _, state := range artifact.States() {
-		if !state.Settled() {
+		if !state.Settled() || state == artifact.Archived {
 			continue
 		}
 		if err := s.each(ctx, state, func(v storage.Artifact) error { return s.version(ctx, v, &report) }); err != nil {
 			return report, failure(err)
 		}
+	}
+	if err := s.unfinished(ctx, &report); err != nil {
+		return report, failure(err)
+	}
+	if err := s.orphans(ctx, &report); err != nil {
+		return report, failure(err)
 	}
 	return report, failure(s.cool(ctx, &report))
 }
@@ -62,22 +72,19 @@ func (s Sweeper) Sweep(ctx context.Context, r workflows.SweepRequest) (workflows
 // each walks the versions in a state. Those that leave it on the way are seen
 // once.
 func (s Sweeper) each(ctx context.Context, state artifact.State, visit func(storage.Artifact) error) error {
-	page := storage.Page{Limit: sweepPage}
-	for {
+	return pages(func(page storage.Page) (string, error) {
 		versions, next, err := s.Store.InState(ctx, state, page)
 		if err != nil {
-			return err
+			return "", err
 		}
 		for _, v := range versions {
 			activity.RecordHeartbeat(ctx)
 			if err := visit(v); err != nil {
-				return err
+				return "", err
 			}
 		}
-		if page.Cursor = next; next == "" {
-			return nil
-		}
-	}
+		return next, nil
+	})
 }
 
 func (s Sweeper) version(ctx context.Context, v storage.Artifact, report *workflows.SweepReport) error {
@@ -85,10 +92,6 @@ func (s Sweeper) version(ctx context.Context, v storage.Artifact, report *workfl
 	switch {
 	case v.Compensates != "" || v.SettledAt == nil:
 		return nil // its content is its original's
-	case v.State == artifact.Archived && now.Sub(v.UpdatedAt) > clearDays*24*time.Hour:
-		return nil
-	case v.State == artifact.Archived:
-		return s.clear(ctx, v, report)
 	case now.Before(v.SettledAt.Add(s.ArchiveAfter + sweepGrace)):
 		return nil
 	}
@@ -99,8 +102,13 @@ func (s Sweeper) version(ctx context.Context, v storage.Artifact, report *workfl
 	}
 	if !report.DryRun {
 		if err := s.archive(ctx, v, now); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
 			s.Logger.WarnContext(ctx, "version was not archived", "workflow", id, "error", err)
-			report.Failed = append(report.Failed, fmt.Sprintf("%s: %v", id, err))
+			if len(report.Failed) < reported {
+				report.Failed = append(report.Failed, fmt.Sprintf("%s: %v", id, err))
+			}
 			return nil
 		}
 	}
@@ -143,6 +151,73 @@ func (s Sweeper) archive(ctx context.Context, v storage.Artifact, now time.Time)
 	if err != nil {
 		return err
 	}
+	return s.conclude(ctx, v)
+}
+
+// unfinished looks at what was archived during the last days.
+func (s Sweeper) unfinished(ctx context.Context, report *workflows.SweepReport) error {
+	for day := range clearDays + 1 {
+		date := artifact.Date(s.Now().Add(-time.Duration(day) * 24 * time.Hour))
+		err := pages(func(page storage.Page) (string, error) {
+			transitions, next, err := s.Store.TransitionsOn(ctx, date, page)
+			if err != nil {
+				return "", err
+			}
+			for _, t := range transitions {
+				if t.To != artifact.Archived {
+					continue
+				}
+				activity.RecordHeartbeat(ctx)
+				v, err := s.Store.Version(ctx, t.ArtifactID, t.Version)
+				if err == nil {
+					err = s.complete(ctx, v, report)
+				}
+				if err != nil {
+					return "", err
+				}
+			}
+			return next, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pages turns the pages of a list until its end.
+func pages(turn func(storage.Page) (next string, err error)) error {
+	page := storage.Page{Limit: sweepPage}
+	for {
+		next, err := turn(page)
+		if err != nil || next == "" {
+			return err
+		}
+		page.Cursor = next
+	}
+}
+
+// complete does what a crash right after archiving left undone: it deletes the
+// originals and writes the snapshots.
+func (s Sweeper) complete(ctx context.Context, v storage.Artifact, report *workflows.SweepReport) error {
+	left, err := s.Store.OriginalsLeft(ctx, v)
+	if err != nil {
+		return err
+	}
+	published, err := s.Store.Published(ctx, v)
+	if err != nil || published && !left {
+		return err
+	}
+	report.Cleared++
+	if report.DryRun {
+		return nil
+	}
+	return s.conclude(ctx, v)
+}
+
+// conclude is what follows once a version is archived: whatever of it is
+// interrupted is done again by the next sweep.
+func (s Sweeper) conclude(ctx context.Context, v storage.Artifact) error {
 	if err := s.Store.RemoveOriginals(ctx, v); err != nil {
 		return err
 	}
@@ -152,28 +227,53 @@ func (s Sweeper) archive(ctx context.Context, v storage.Artifact, now time.Time)
 	return s.Store.WriteProvenance(ctx, v.ArtifactID)
 }
 
-// clear deletes originals that a crash right after archiving left behind.
-func (s Sweeper) clear(ctx context.Context, v storage.Artifact, report *workflows.SweepReport) error {
-	left, err := s.Store.OriginalsLeft(ctx, v)
-	if err != nil || !left {
-		return err
+// orphans deletes what was uploaded a day ago or earlier and no version names. A
+// lifecycle that is only beginning may still refer to its upload.
+func (s Sweeper) orphans(ctx context.Context, report *workflows.SweepReport) error {
+	begins := map[string]bool{}
+	for o, err := range s.Store.Orphans(ctx, s.Now().Add(-orphanAge)) {
+		if err != nil {
+			return err
+		}
+		activity.RecordHeartbeat(ctx)
+		id := names.ArtifactLifecycleID(o.ArtifactID, o.Version)
+		running, known := begins[id]
+		if !known {
+			if running, err = s.running(ctx, id); err != nil {
+				return err
+			}
+			begins[id] = running
+		}
+		if running {
+			continue
+		}
+		if err := s.orphan(ctx, o, report); err != nil {
+			return err
+		}
 	}
-	report.Cleared++
-	if report.DryRun {
-		return nil
+	return nil
+}
+
+func (s Sweeper) orphan(ctx context.Context, o storage.Orphan, report *workflows.SweepReport) error {
+	if !report.DryRun {
+		if removed, err := s.Store.RemoveOrphan(ctx, o); err != nil || !removed {
+			return err
+		}
 	}
-	return s.Store.RemoveOriginals(ctx, v)
+	if report.Orphaned++; len(report.Orphans) < reported {
+		report.Orphans = append(report.Orphans, o.Key)
+	}
+	return nil
 }
 
 // cool moves the files of runs that are two weeks old to STANDARD_IA.
 func (s Sweeper) cool(ctx context.Context, report *workflows.SweepReport) error {
 	for day := range coolDays {
 		date := artifact.Date(s.Now().Add(-coolAfter - time.Duration(day+1)*24*time.Hour))
-		page := storage.Page{Limit: sweepPage}
-		for {
+		err := pages(func(page storage.Page) (string, error) {
 			runs, next, err := s.Store.RunsOn(ctx, date, page)
 			if err != nil {
-				return err
+				return "", err
 			}
 			for _, run := range runs {
 				activity.RecordHeartbeat(ctx)
@@ -182,12 +282,13 @@ func (s Sweeper) cool(ctx context.Context, report *workflows.SweepReport) error 
 					continue
 				}
 				if err := s.Store.Cool(ctx, run.Run); err != nil {
-					return err
+					return "", err
 				}
 			}
-			if page.Cursor = next; next == "" {
-				break
-			}
+			return next, nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -2,12 +2,9 @@ package artifact
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -52,11 +49,11 @@ func (s Store) copyObject(ctx context.Context, f StoredFile, to string) error {
 	if out.CopyObjectResult != nil {
 		got = aws.ToString(out.CopyObjectResult.ChecksumSHA256)
 	}
-	sum, err := hex.DecodeString(strings.TrimPrefix(f.ContentHash, "sha256:"))
+	want, err := checksumOf(f.ContentHash)
 	if err != nil {
 		return fmt.Errorf("hash of %s: %w", f.Key, err)
 	}
-	if want := base64.StdEncoding.EncodeToString(sum); got != want {
+	if got != want {
 		return &objects.IntegrityError{Bucket: s.Bucket, Key: to, Want: want, Got: got}
 	}
 	return nil

@@ -44,6 +44,8 @@ type Artifact struct {
 	// ArchivePrefix is where the content lies once archived.
 	ArchivePrefix string `json:"archive_prefix,omitempty"`
 	MetadataHash  string `json:"metadata_hash,omitempty"`
+	// MetadataChain is the end of the chain that metadata.json tells of.
+	MetadataChain string `json:"metadata_chain,omitempty"`
 	// Compensates names the version that this one undoes.
 	Compensates string `json:"compensates,omitempty"`
 }
@@ -53,7 +55,11 @@ type Head struct {
 	LatestVersion   int    `json:"latest_version"`
 	ApprovedVersion int    `json:"approved_version"`
 	ExecutingRun    string `json:"executing_run"`
-	ProvenanceHash  string `json:"provenance_hash"`
+	// ProvenanceHash is that of the provenance document, of which this is the
+	// revision and the number of records.
+	ProvenanceHash     string `json:"provenance_hash"`
+	ProvenanceRevision int    `json:"provenance_revision"`
+	ProvenanceLinks    int    `json:"provenance_links"`
 }
 
 // Transition is one change of state.

@@ -21,8 +21,13 @@ type SweepReport struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Archived are versions whose workflow had ended without archiving them.
 	Archived []string `json:"archived"`
-	// Cleared counts archived versions whose originals were deleted again.
+	// Cleared counts archived versions whose originals were deleted, or whose
+	// snapshots were written, because a crash had prevented it.
 	Cleared int `json:"cleared"`
+	// Orphaned counts objects of no version that were deleted, and Orphans names the
+	// first hundred.
+	Orphaned int      `json:"orphaned,omitempty"`
+	Orphans  []string `json:"orphans,omitempty"`
 	// Cooled counts runs whose files moved to STANDARD_IA.
 	Cooled int `json:"cooled"`
 	// Failed are versions that could not be archived, with the reason.
