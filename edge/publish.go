@@ -11,6 +11,7 @@ import (
 	"millrace/edge/outbox"
 	"millrace/edge/publisher"
 	"millrace/edge/uplink"
+	"millrace/platform/mqtt"
 )
 
 // outboxSettings say where the outbox is.
@@ -88,7 +89,7 @@ func (s publishSettings) publisher(factoryID, hostname string, box publisher.Out
 	}
 	clientID := s.ClientID
 	if clientID == "" {
-		clientID = uniqueID(instance)
+		clientID = mqtt.UniqueID(instance)
 	}
 	of := func(text string) string { return strings.ReplaceAll(text, factoryMark, factoryID) }
 	link, err := uplink.New(uplink.Config{

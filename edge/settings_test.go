@@ -212,8 +212,3 @@ func TestSecondsWithAndWithoutUnit(t *testing.T) {
 		require.ErrorIs(t, s.UnmarshalText([]byte(text)), errSeconds, text)
 	}
 }
-
-func TestUniqueIDsDiffer(t *testing.T) {
-	require.NotEqual(t, uniqueID("x"), uniqueID("x"))
-	require.Regexp(t, `^x-[0-9a-f]{8}$`, uniqueID("x"))
-}

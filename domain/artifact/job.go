@@ -146,10 +146,12 @@ type JobReply struct {
 	FactoryID string    `json:"factory_id"`
 	Status    JobStatus `json:"status"`
 	// ExitCode is 0 for what succeeded.
-	ExitCode   int       `json:"exit_code"`
-	Detail     string    `json:"detail,omitempty"`
-	Stdout     string    `json:"stdout,omitempty"`
-	Stderr     string    `json:"stderr,omitempty"`
+	ExitCode int    `json:"exit_code"`
+	Detail   string `json:"detail,omitempty"`
+	Stdout   string `json:"stdout,omitempty"`
+	Stderr   string `json:"stderr,omitempty"`
+	// Truncated tells that stdout or stderr was cut.
+	Truncated  bool      `json:"truncated,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
 	FinishedAt time.Time `json:"finished_at"`
 }
@@ -157,8 +159,9 @@ type JobReply struct {
 // Encode is the reply as it is published; a text over its bound is cut, and so
 // are stdout and stderr of a reply that is too large in JSON.
 func (r JobReply) Encode() ([]byte, error) {
-	r.Detail = cutText(r.Detail, MaxJobDetail)
+	r.Detail, r.Stdout, r.Stderr = cutText(validText(r.Detail), MaxJobDetail), validText(r.Stdout), validText(r.Stderr)
 	for limit := MaxJobOutput; ; limit /= 2 {
+		r.Truncated = r.Truncated || len(r.Stdout) > limit || len(r.Stderr) > limit
 		r.Stdout, r.Stderr = cutText(r.Stdout, limit), cutText(r.Stderr, limit)
 		body, err := factory.EncodeJSON(r)
 		if err != nil || len(body) <= factory.MaxBody {
@@ -167,9 +170,12 @@ func (r JobReply) Encode() ([]byte, error) {
 	}
 }
 
-// cutText is text of at most limit bytes, whole runes.
+func validText(text string) string {
+	return strings.ToValidUTF8(text, string(unicode.ReplacementChar))
+}
+
+// cutText is valid text of at most limit bytes, whole runes.
 func cutText(text string, limit int) string {
-	text = strings.ToValidUTF8(text, string(unicode.ReplacementChar))
 	if len(text) <= limit {
 		return text
 	}
@@ -185,6 +191,7 @@ type replyShape struct {
 	Detail     string     `json:"detail"`
 	Stdout     string     `json:"stdout"`
 	Stderr     string     `json:"stderr"`
+	Truncated  bool       `json:"truncated"`
 	StartedAt  *string    `json:"started_at"`
 	FinishedAt *string    `json:"finished_at"`
 }
@@ -205,7 +212,7 @@ func ParseJobReply(topic string, body []byte, now time.Time) (JobReply, error) {
 	}
 	r := JobReply{
 		RunID: *shape.RunID, FactoryID: *shape.FactoryID, Status: *shape.Status, ExitCode: int(*shape.ExitCode),
-		Detail: printable(shape.Detail), Stdout: shape.Stdout, Stderr: shape.Stderr,
+		Detail: printable(shape.Detail), Stdout: shape.Stdout, Stderr: shape.Stderr, Truncated: shape.Truncated,
 	}
 	switch {
 	case r.RunID != runID:

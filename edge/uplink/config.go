@@ -3,15 +3,10 @@
 package uplink
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
-	"net"
-	"os"
-	"strconv"
-	"strings"
 	"time"
+
+	"millrace/platform/mqtt"
 )
 
 // Config says where the broker is and who we are.
@@ -38,83 +33,13 @@ type Config struct {
 	PerMessage bool
 }
 
-const maxClientID = 128
-
 // check reports everything that is wrong with the settings at once.
 func (c Config) check() error {
-	var problems []error
-	if _, _, err := c.address(); err != nil {
-		problems = append(problems, err)
-	}
-	if c.ClientID == "" || len(c.ClientID) > maxClientID {
-		problems = append(problems, fmt.Errorf("client id: must have 1 to %d bytes", maxClientID))
-	}
-	if _, err := c.tls(); err != nil {
-		problems = append(problems, err)
-	}
-	return errors.Join(problems...)
+	_, _, err := c.broker().Address()
+	_, errTLS := c.broker().TLS()
+	return errors.Join(err, mqtt.CheckClientID(c.ClientID), errTLS)
 }
 
-// address splits the endpoint into host and port.
-func (c Config) address() (host string, port int, err error) {
-	endpoint := strings.TrimSpace(c.Endpoint)
-	if _, rest, ok := strings.Cut(endpoint, "://"); ok {
-		endpoint = rest
-	}
-	host, port = strings.Trim(endpoint, "[]/"), c.Port
-	if h, p, err := net.SplitHostPort(strings.TrimSuffix(endpoint, "/")); err == nil {
-		host = h
-		port, err = strconv.Atoi(p)
-		if err != nil {
-			return "", 0, fmt.Errorf("endpoint: port %q is no number", p)
-		}
-	}
-	if host == "" || strings.ContainsAny(host, " /@\t\r\n") {
-		return "", 0, errors.New("endpoint: must be a host or host:port")
-	}
-	if port < 1 || port > 65535 {
-		return "", 0, fmt.Errorf("endpoint: port %d is out of range", port)
-	}
-	return host, port, nil
-}
-
-func (c Config) url() (string, error) {
-	host, port, err := c.address()
-	return "mqtts://" + net.JoinHostPort(host, strconv.Itoa(port)), err
-}
-
-// httpsPort is shared by MQTT and HTTPS at AWS IoT Core; the client says which
-// it speaks by this ALPN protocol name.
-const (
-	httpsPort = 443
-	mqttALPN  = "x-amzn-mqtt-ca"
-)
-
-func (c Config) tls() (*tls.Config, error) {
-	host, port, err := c.address()
-	if err != nil {
-		host = ""
-	}
-	roots := x509.NewCertPool()
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("CA file: %w", err)
-	}
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("CA file %s: has no PEM certificate", c.CAFile)
-	}
-	pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("certificate and key file: %w", err)
-	}
-	config := &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		ServerName:   host,
-		RootCAs:      roots,
-		Certificates: []tls.Certificate{pair},
-	}
-	if port == httpsPort {
-		config.NextProtos = []string{mqttALPN}
-	}
-	return config, nil
+func (c Config) broker() mqtt.Broker {
+	return mqtt.Broker{Endpoint: c.Endpoint, Port: c.Port, CAFile: c.CAFile, CertFile: c.CertFile, KeyFile: c.KeyFile}
 }

@@ -8,9 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	mqtt "github.com/eclipse/paho.mqtt.golang"
+	paho "github.com/eclipse/paho.mqtt.golang"
 
 	"millrace/edge/publisher"
+	"millrace/platform/mqtt"
 )
 
 // Link keeps one connection at a time. Its methods must not be called
@@ -41,7 +42,7 @@ func New(config Config, log *slog.Logger) (*Link, error) {
 // because it would send a message that the broker refuses by disconnecting
 // again and again.
 type connection struct {
-	client mqtt.Client
+	client paho.Client
 	since  time.Time
 	// proven is set once a message was confirmed.
 	proven atomic.Bool
@@ -97,7 +98,7 @@ func (l *Link) open(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := mqtt.NewClient(options)
+	client := paho.NewClient(options)
 	token := client.Connect()
 	select {
 	case <-ctx.Done():
@@ -106,22 +107,22 @@ func (l *Link) open(ctx context.Context) (*connection, error) {
 	case <-token.Done():
 	}
 	if err := token.Error(); err != nil {
-		return nil, refusal(token, err)
+		return nil, mqtt.ConnectError(token, err)
 	}
 	return &connection{client: client, since: time.Now()}, nil
 }
 
-func (l *Link) options() (*mqtt.ClientOptions, error) {
-	url, err := l.config.url()
+func (l *Link) options() (*paho.ClientOptions, error) {
+	url, err := l.config.broker().URL()
 	if err != nil {
 		return nil, err
 	}
-	secure, err := l.config.tls()
+	secure, err := l.config.broker().TLS()
 	if err != nil {
 		return nil, err
 	}
 	const mqtt311 = 4
-	return mqtt.NewClientOptions().
+	return paho.NewClientOptions().
 		AddBroker(url).
 		SetClientID(l.config.ClientID).
 		SetTLSConfig(secure).
@@ -134,7 +135,7 @@ func (l *Link) options() (*mqtt.ClientOptions, error) {
 		SetPingTimeout(l.config.Timeout).
 		SetConnectTimeout(l.config.Timeout).
 		SetWriteTimeout(l.config.Timeout).
-		SetConnectionLostHandler(func(_ mqtt.Client, err error) {
+		SetConnectionLostHandler(func(_ paho.Client, err error) {
 			l.log.Warn("connection lost", "error", err)
 		}), nil
 }
