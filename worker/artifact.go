@@ -83,9 +83,9 @@ func registerArtifact(h *host, d dependencies) {
 	floors, _ := s.floors() // the settings have been checked
 	all := activities.Activities{
 		Store: store, Floors: floors,
-		Vouchers: activities.Vouchers{Store: store, GatewayKeys: s.GatewayKeys, AllowUnverified: s.AllowUnverified},
-		Settings: workflows.Settings{ArchiveAfter: artifact.Duration(s.ArchiveAfter), SearchAttributes: s.SearchAttributes},
-		Temporal: d.temporal, Alerts: d.alerting.observer.Raiser, Now: time.Now, Logger: d.logger,
+		Vouchers:  activities.Vouchers{Store: store, GatewayKeys: s.GatewayKeys, AllowUnverified: s.AllowUnverified},
+		Settings:  workflows.Settings{ArchiveAfter: artifact.Duration(s.ArchiveAfter), SearchAttributes: s.SearchAttributes},
+		Factories: factoryStore(d), Temporal: d.temporal, Alerts: d.alerting.observer.Raiser, Now: time.Now, Logger: d.logger,
 	}
 	run := func(r worker.Registry, name string, runner activities.Runner) {
 		executor := activities.Executor{Store: store, Runner: runner, Now: time.Now, Logger: d.logger}

@@ -32,7 +32,7 @@ type Signaller interface {
 	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
 }
 
-// Activities are those of ArtifactLifecycle but for the runs.
+// Activities are those of ArtifactLifecycle but for the runs and the jobs.
 type Activities struct {
 	Store storage.Store
 	// Vouchers tells who vouches for commands.
@@ -40,7 +40,9 @@ type Activities struct {
 	// Floors are the least that policies must ask for, by kind.
 	Floors   map[artifact.Kind]artifact.Floor
 	Settings workflows.Settings
-	Temporal Signaller
+	// Factories tells how factories are, for the gates of rollouts.
+	Factories FactoryReader
+	Temporal  Signaller
 	// Alerts may be nil: then alerts are logged only.
 	Alerts Alerter
 	Now    func() time.Time
@@ -55,6 +57,7 @@ func (a Activities) All() map[string]any {
 		workflows.SettleRunActivity: a.SettleRun, workflows.PublishActivity: a.Publish, workflows.VerifyActivity: a.Verify,
 		workflows.SupersedeActivity: a.Supersede, workflows.AlertActivity: a.Alert,
 		workflows.ArchiveActivity: a.Archive, workflows.ClearActivity: a.Clear,
+		workflows.LockActivity: a.Lock, workflows.UnlockActivity: a.Unlock, workflows.HealthActivity: a.Health,
 	}
 }
 
