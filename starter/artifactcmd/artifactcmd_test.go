@@ -222,7 +222,7 @@ func TestCommandsNameWhatIsWrong(t *testing.T) {
 	require.ErrorIs(t, err, storage.ErrNotFound)
 	_, err = dossiersOf(t.Context(), s.store, "none")
 	require.ErrorIs(t, err, storage.ErrNotFound)
-	require.ErrorIs(t, export(t.Context(), s.store, Target{ID: "none", Version: 1}, io.Discard), storage.ErrNotFound)
+	require.ErrorIs(t, export(t.Context(), s.store, Target{ID: "none", Version: 1}, nil, io.Discard), storage.ErrNotFound)
 	require.NoError(t, s.run("group", "add", "ops", "user:kim"))
 	require.NoError(t, s.run("group", "list", "ops"))
 	require.NoError(t, s.run("group", "remove", "ops", "user:kim"))

@@ -39,7 +39,7 @@ type Command struct {
 	Watch      WatchCommand   `cmd:"" help:"Show each change of a version until its outcome is known."`
 	List       ListCommand    `cmd:"" help:"List versions by state."`
 	Verify     VerifyCommand  `cmd:"" help:"Check chains, content, decisions and signatures; with --file offline, from a provenance document."`
-	Export     ExportCommand  `cmd:"" help:"Print the provenance of a version as in-toto statements, one a line."`
+	Export     ExportCommand  `cmd:"" help:"Print the provenance of a version as in-toto statements, one a line, signed where a key is named."`
 }
 
 // Stores names the table and the bucket.

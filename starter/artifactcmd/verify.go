@@ -2,7 +2,6 @@ package artifactcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,8 @@ type VerifyCommand struct {
 	Stores
 
 	ID          string   `arg:"" optional:"" help:"Id of the artifact."`
-	File        string   `help:"Provenance document to check instead, without any store." type:"existingfile" placeholder:"FILE"`
+	File        string   `help:"Provenance document or export to check instead, without any store." type:"existingfile" placeholder:"FILE"`
+	PublicKey   string   `help:"File with the public key that an export is signed with: authorized_keys or PEM." type:"existingfile" env:"MILLRACE_PROVENANCE_PUBLIC_KEY_FILE" placeholder:"FILE"`
 	GatewayKeys []string `name:"gateway-public-keys" sep:";" help:"Public keys of the gateways, separated by semicolons." env:"MILLRACE_GATEWAY_PUBLIC_KEYS" placeholder:"KEY"`
 }
 
@@ -33,15 +33,7 @@ func (c VerifyCommand) Validate() error {
 // Run prints a line for each version and fails when one is not in order.
 func (c VerifyCommand) Run(ctx context.Context) error {
 	if c.File != "" {
-		body, err := os.ReadFile(c.File)
-		if err != nil {
-			return fmt.Errorf("read provenance document: %w", err)
-		}
-		var document storage.Document
-		if err := json.Unmarshal(body, &document); err != nil {
-			return fmt.Errorf("read provenance document: %w", err)
-		}
-		return c.check(document.Versions, nil, os.Stdout)
+		return c.file(os.Stdout)
 	}
 	store, err := c.store(ctx)
 	if err != nil {
@@ -55,22 +47,11 @@ func (c VerifyCommand) Run(ctx context.Context) error {
 }
 
 func dossiersOf(ctx context.Context, store storage.Store, id string) ([]storage.Dossier, error) {
-	versions, err := store.Versions(ctx, id)
-	if err != nil {
-		return nil, err
+	dossiers, err := store.Dossiers(ctx, id)
+	if err == nil && len(dossiers) == 0 {
+		err = fmt.Errorf("artifact %s: %w", id, storage.ErrNotFound)
 	}
-	if len(versions) == 0 {
-		return nil, fmt.Errorf("artifact %s: %w", id, storage.ErrNotFound)
-	}
-	var dossiers []storage.Dossier
-	for _, v := range slices.Backward(versions) {
-		d, err := store.Dossier(ctx, id, v.Version)
-		if err != nil {
-			return nil, err
-		}
-		dossiers = append(dossiers, d)
-	}
-	return dossiers, nil
+	return dossiers, err
 }
 
 // check checks each version; content is nil where there is no store.
@@ -174,46 +155,6 @@ func checkOutcome(d storage.Dossier) error {
 	}
 	if tally := v.Spec.Policy.Tally(v.Author, v.BundleHash, decisions); tally.Outcome != artifact.Approved {
 		return fmt.Errorf("was approved with %d of %d approvals", len(tally.Approvals), tally.Required)
-	}
-	return nil
-}
-
-// ExportCommand exports provenance.
-type ExportCommand struct {
-	Stores
-	Target
-}
-
-// Run prints an in-toto statement a line.
-func (c ExportCommand) Run(ctx context.Context) error {
-	store, err := c.store(ctx)
-	if err != nil {
-		return err
-	}
-	target, err := c.resolve(ctx, store)
-	if err != nil {
-		return err
-	}
-	return export(ctx, store, target, os.Stdout)
-}
-
-func export(ctx context.Context, store storage.Store, t Target, out io.Writer) error {
-	d, err := store.Dossier(ctx, t.ID, t.Version)
-	if err != nil {
-		return err
-	}
-	var files []artifact.File
-	for _, f := range d.Artifact.Files {
-		files = append(files, f.File())
-	}
-	for _, r := range d.Records {
-		line, err := artifact.Canonical(r.Statement(t.ID, files))
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(out, "%s\n", line); err != nil {
-			return fmt.Errorf("print: %w", err)
-		}
 	}
 	return nil
 }
