@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"millrace/platform/queue"
 	workflows "millrace/workflows/factory"
 )
@@ -37,45 +35,11 @@ func (d Drains) DrainTelemetry(ctx context.Context, req workflows.DrainRequest) 
 	return result, nil
 }
 
-// heartbeatEvery is how often a drain reports that it lives.
-const heartbeatEvery = 15 * time.Second
-
-// finishWithin bounds how long a drain works on what it holds after it stopped
-// receiving, so that it ends before its activity's timeout.
-const finishWithin = 45 * time.Second
-
-// drain runs for one stretch, or until the activity is cancelled or its worker
-// stops; then it receives no more and finishes what it holds.
+// drain runs for one stretch.
 func (d Drains) drain(ctx context.Context, from queue.Queue, handler queue.Handler, logger *slog.Logger) workflows.DrainResult {
-	stop, cancel := context.WithTimeout(ctx, d.Stretch)
-	defer cancel()
-	work, cancelWork := context.WithTimeout(context.WithoutCancel(ctx), d.Stretch+finishWithin)
-	defer cancelWork()
 	drainer := &queue.Drainer{Queue: from, Handler: handler, Settings: d.Settings, Logger: logger}
-	finished := make(chan struct{})
-	go superviseDrain(ctx, cancel, drainer, finished)
-	drainer.Run(work, stop)
-	close(finished)
-	counts := drainer.Counts()
+	counts := drainer.RunActivity(ctx, d.Stretch)
 	return workflows.DrainResult{
 		Received: counts.Received, Deleted: counts.Deleted, Abandoned: counts.Abandoned, Outages: counts.Outages,
-	}
-}
-
-// superviseDrain sends heartbeats and passes the worker's stop on.
-func superviseDrain(ctx context.Context, stop context.CancelFunc, drainer *queue.Drainer, finished <-chan struct{}) {
-	heartbeat := time.NewTicker(heartbeatEvery)
-	defer heartbeat.Stop()
-	workerStops := activity.GetWorkerStopChannel(ctx)
-	for {
-		select {
-		case <-finished:
-			return
-		case <-workerStops:
-			stop()
-			workerStops = nil
-		case <-heartbeat.C:
-			activity.RecordHeartbeat(ctx, drainer.Counts())
-		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 // Limits of AWS IoT Core (AWS IoT Core endpoints and quotas, "Message broker").
 const (
-	maxPayload     = 128 * 1024
-	maxTopicBytes  = 256
-	maxTopicSlashs = 7
+	maxPayload      = 128 * 1024
+	maxTopicBytes   = 256
+	maxTopicSlashes = 7
 )
 
 // ErrTooLarge marks a body that AWS IoT Core does not take.
@@ -79,7 +79,7 @@ func checkMessage(topic string, body []byte) error {
 	switch {
 	case len(body) > maxPayload:
 		return fmt.Errorf("publish to %s: %w", topic, ErrTooLarge)
-	case topic == "" || len(topic) > maxTopicBytes || strings.ContainsAny(topic, "+#\x00") || strings.Count(topic, "/") > maxTopicSlashs:
+	case topic == "" || len(topic) > maxTopicBytes || strings.ContainsAny(topic, "+#\x00") || strings.Count(topic, "/") > maxTopicSlashes:
 		return fmt.Errorf("publish to %q: %w", topic, ErrTopic)
 	}
 	return nil

@@ -110,12 +110,14 @@ type Run struct {
 	Role       artifact.Role `json:"role"`
 	Kind       artifact.Kind `json:"kind"`
 	WorkflowID string        `json:"workflow_id,omitempty"`
-	Status     RunStatus     `json:"status"`
-	ExitCode   int           `json:"exit_code"`
-	Detail     string        `json:"detail,omitempty"`
-	StartedAt  time.Time     `json:"started_at"`
-	FinishedAt *time.Time    `json:"finished_at,omitempty"`
-	DurationMS int64         `json:"duration_ms"`
+	// FactoryID is where a job ran; empty for what runs at a worker.
+	FactoryID  string     `json:"factory_id,omitempty"`
+	Status     RunStatus  `json:"status"`
+	ExitCode   int        `json:"exit_code"`
+	Detail     string     `json:"detail,omitempty"`
+	StartedAt  time.Time  `json:"started_at"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+	DurationMS int64      `json:"duration_ms"`
 	// ContentHashes are those of output.json, stdout.log and stderr.log.
 	ContentHashes map[string]string `json:"content_hashes,omitempty"`
 	Truncated     bool              `json:"truncated,omitempty"`

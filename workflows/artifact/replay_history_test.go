@@ -23,7 +23,7 @@ import (
 	"millrace/workflows/names"
 )
 
-var registered = historytest.Workflows{names.ArtifactLifecycle: ArtifactLifecycle}
+var registered = historytest.Workflows{names.ArtifactLifecycle: ArtifactLifecycle, names.JobResultDrain: JobResultDrain}
 
 // TestRecordedHistoriesReplay runs today's code over histories that yesterday's
 // made: lifecycles last for months and must go on after a deployment.

@@ -6,7 +6,11 @@ import "fmt"
 const (
 	ArtifactLifecycle = "ArtifactLifecycle"
 	ArtifactArchive   = "ArtifactArchive"
+	JobResultDrain    = "JobResultDrain"
 )
+
+// JobResultDrainID is the workflow id of the one drain of devices' replies.
+const JobResultDrainID = "job-result-drain/0"
 
 // ScheduleArtifactArchive is the schedule of ArtifactArchive.
 const ScheduleArtifactArchive = "artifact-archive"
