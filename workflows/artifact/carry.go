@@ -42,6 +42,8 @@ type Carry struct {
 	// SafeAt is when a lost script is surely dead.
 	SafeAt time.Time `json:"safe_at,omitzero"`
 	Undo   *Undo     `json:"undo,omitempty"`
+	// Rollout is that of a job of devices, once it began.
+	Rollout *Rollout `json:"rollout,omitempty"`
 }
 
 // Refusal is a command that was not taken.
@@ -89,4 +91,5 @@ type Status struct {
 	Refusals   []Refusal      `json:"refusals"`
 	Runs       []RunInfo      `json:"runs"`
 	Undo       *Undo          `json:"undo,omitempty"`
+	Rollout    *Rollout       `json:"rollout,omitempty"`
 }

@@ -87,6 +87,7 @@ func (l *lifecycle) register(ctx workflow.Context) error {
 		l.listen(ctx, door)
 	}
 	l.listen(ctx, SupersededSignal)
+	l.listenJobs(ctx)
 	return nil
 }
 

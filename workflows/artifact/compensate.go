@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -24,6 +25,10 @@ func (l *lifecycle) startUndo(ctx workflow.Context, actor, reason string) error 
 		return err
 	}
 	l.Holder, l.Undo = holder, undo
+	if l.Rollout != nil {
+		l.Rollout.Round++
+		l.Rollout.LockBy = time.Time{}
+	}
 	return nil
 }
 

@@ -23,7 +23,7 @@ func (l *lifecycle) status() Status {
 	return Status{
 		ArtifactID: l.request.ArtifactID, Version: l.request.Version, Kind: l.request.Spec.Kind, Author: l.request.Author,
 		State: l.State, Since: l.Since, BundleHash: l.BundleHash, Tally: l.tally(), WaitingFor: l.waiting, Until: l.until,
-		Refused: l.Refused, Refusals: l.Refusals, Runs: l.Runs, Undo: l.Undo,
+		Refused: l.Refused, Refusals: l.Refusals, Runs: l.Runs, Undo: l.Undo, Rollout: l.Rollout,
 	}
 }
 
@@ -51,7 +51,7 @@ func (l *lifecycle) details() string {
 	b.WriteString("| | |\n|---|---|\n")
 	row := func(name, value string) {
 		if value != "" {
-			b.WriteString(fmt.Sprintf("| %s | %s |\n", name, strings.NewReplacer("|", "\\|", "\n", " ").Replace(value))) //nolint:staticcheck // Fprintf is not known to be deterministic
+			b.WriteString(fmt.Sprintf("| %s | %s |\n", name, cell(value))) //nolint:staticcheck // Fprintf is not known to be deterministic
 		}
 	}
 	row("state", fmt.Sprintf("**%s** since %s", l.State, artifact.Timestamp(l.Since)))
@@ -67,5 +67,30 @@ func (l *lifecycle) details() string {
 	if n := len(l.Refusals); n > 0 {
 		row("last refusal", l.Refusals[n-1].Reason)
 	}
-	return b.String()
+	return b.String() + l.Rollout.table()
+}
+
+// cell is a text as a cell of a table.
+func cell(text string) string { return strings.NewReplacer("|", "\\|", "\n", " ").Replace(text) }
+
+// table shows how far each factory is.
+func (r *Rollout) table() string {
+	if r == nil {
+		return ""
+	}
+	lines := []string{"", fmt.Sprintf("Wave %d of %d", r.Wave, r.Waves), "", "| factory | wave | state | score before | after | detail | undo |", "|---|---|---|---|---|---|---|"}
+	for _, f := range r.Factories {
+		before, after, undo := "", "", ""
+		if f.Baseline != nil && f.Baseline.Score != nil {
+			before = f.Baseline.Score.String()
+		}
+		if f.After != nil {
+			after = f.After.String()
+		}
+		if f.Undo != nil {
+			undo = fmt.Sprintf("%s, attempt %d", f.Undo.State, f.Undo.Attempts)
+		}
+		lines = append(lines, fmt.Sprintf("| %s | %d | %s | %s | %s | %s | %s |", f.FactoryID, f.Wave, f.State, before, after, cell(f.Detail), undo))
+	}
+	return strings.Join(lines, "\n") + "\n"
 }

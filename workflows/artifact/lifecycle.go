@@ -33,10 +33,12 @@ type lifecycle struct {
 	// waiting and until are what the version waits for, in words and time.
 	waiting string
 	until   time.Time
+	// jobs are those that devices are doing, by run id.
+	jobs map[string]*job
 }
 
 func newLifecycle(ctx workflow.Context, in Input) (*lifecycle, error) {
-	l := &lifecycle{request: in.Request}
+	l := &lifecycle{request: in.Request, jobs: map[string]*job{}}
 	info := workflow.GetInfo(ctx)
 	if in.Carry != nil {
 		if info.ContinuedExecutionRunID == "" {
@@ -88,8 +90,14 @@ func (l *lifecycle) live(ctx workflow.Context) error {
 	case artifact.Approved:
 		return l.approved(ctx)
 	case artifact.Executing:
+		if l.inWaves() {
+			return l.rollOut(ctx)
+		}
 		return l.execute(ctx)
 	case artifact.Compensating:
+		if l.inWaves() {
+			return l.rollBack(ctx)
+		}
 		return l.compensate(ctx)
 	}
 	return l.settled(ctx)
@@ -184,8 +192,18 @@ func (l *lifecycle) finish(ctx workflow.Context) error {
 
 // mayContinue tells whether the history is long and nothing is under way.
 func (l *lifecycle) mayContinue(ctx workflow.Context) bool {
-	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() && l.State != artifact.Executing && l.State != artifact.Compensating
+	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() && l.atRest(ctx)
 }
+
+// atRest tells whether all that is under way is in Carry. That of a rollout is,
+// between two of its parts; a cancelled one is brought to its end in this run.
+func (l *lifecycle) atRest(ctx workflow.Context) bool {
+	running := l.State == artifact.Executing || l.State == artifact.Compensating
+	return !running || l.Rollout != nil && ctx.Err() == nil
+}
+
+// inWaves tells whether the version runs on the devices of factories.
+func (l *lifecycle) inWaves() bool { return l.request.Spec.Kind == artifact.IoTJob }
 
 // continueAsNew takes every command that has arrived and goes on in a new run.
 func (l *lifecycle) continueAsNew(ctx workflow.Context) error {
@@ -202,7 +220,7 @@ func (l *lifecycle) continueAsNew(ctx workflow.Context) error {
 			return err
 		}
 	}
-	if l.State == artifact.Executing || l.State == artifact.Compensating {
+	if !l.atRest(ctx) {
 		return l.run(ctx) // a command began a run: it comes first
 	}
 	carry := l.Carry

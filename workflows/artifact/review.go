@@ -191,6 +191,9 @@ func (l *lifecycle) begin(ctx workflow.Context) error {
 		return err
 	}
 	l.Holder = run
+	if l.inWaves() {
+		return nil // each factory has a run of its own
+	}
 	l.Runs = remember(l.Runs, RunInfo{RunID: run, Role: artifact.Primary, Status: "running", At: workflow.Now(ctx)}, maxRuns)
 	return nil
 }

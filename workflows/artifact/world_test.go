@@ -44,6 +44,8 @@ type desk struct {
 	archive  func() error
 	settings Settings
 	prepare  func(artifact.Request) error
+	// plants answer jobs.
+	plants *plants
 }
 
 func newDesk() *desk {
@@ -125,6 +127,11 @@ func (d *desk) activities() map[string]any {
 		ClearActivity:  func(context.Context, VersionRef) error { d.cleared++; return nil },
 		ScriptActivity: d.runScript,
 		HTTPActivity:   d.runScript,
+
+		SendJobActivity: func(_ context.Context, r JobRequest) (JobSent, error) { return d.plants.send(r) },
+		LockActivity:    func(_ context.Context, r LockRequest) (LockResult, error) { return d.plants.lock(r), nil },
+		UnlockActivity:  func(_ context.Context, r UnlockRequest) error { return d.plants.unlock(r) },
+		HealthActivity:  func(_ context.Context, r HealthRequest) (HealthResult, error) { return d.plants.health(r) },
 	}
 }
 
