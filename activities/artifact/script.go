@@ -2,7 +2,6 @@ package artifact
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,7 +14,8 @@ import (
 )
 
 // Scripts runs scripts as child processes: each in an empty directory of its
-// own, with an empty environment, in a process group that is killed as a whole.
+// own, with an empty environment, under a keeper that kills it with all its
+// descendants, also when the worker itself is killed.
 type Scripts struct {
 	// User and Group are the ids that scripts run under; 0 keeps the worker's own,
 	// for development. Changing them takes privileges.
@@ -29,7 +29,7 @@ const defaultGrace = 5 * time.Second
 // launcher bounds the address space of the script, in KiB, and becomes it.
 const launcher = `ulimit -v "$1" || exit 126; ulimit -c 0; shift; exec "$@"`
 
-// Run runs a script and waits for its whole process group to be gone.
+// Run runs a script and waits for all its processes to be gone.
 func (s Scripts) Run(ctx context.Context, job Job) (Outcome, error) {
 	args, err := job.Spec.ScriptArgs()
 	if err != nil {
@@ -38,21 +38,22 @@ func (s Scripts) Run(ctx context.Context, job Job) (Outcome, error) {
 	if err := s.own(job); err != nil {
 		return Outcome{}, err
 	}
+	program, err := self()
+	if err != nil {
+		return Outcome{}, fmt.Errorf("find this program: %w", err)
+	}
 	limit := strconv.FormatInt(job.Spec.Limits.MemoryBytes/1024, 10)
-	argv := append([]string{"-c", launcher, "sh", limit, job.File}, args.Args...)
-	cmd := exec.Command("/bin/sh", argv...) //nolint:gosec,noctx // running approved scripts is the purpose; the group is ended below
+	argv := append([]string{"/bin/sh", "-c", launcher, "sh", limit, job.File}, args.Args...)
+	cmd := exec.Command(program) //nolint:gosec,noctx // running approved scripts is the purpose; they are ended below
 	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Dir, job.Stdout, job.Stderr
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + job.Dir, "LANG=C.UTF-8"}
-	cmd.SysProcAttr = newGroup()
-	if s.User != 0 {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: s.User, Gid: s.Group}
-	}
-	cmd.WaitDelay = time.Second // children that keep the pipes open don't hold up the end
-	if err := cmd.Start(); err != nil {
+	cmd.WaitDelay = time.Second // whoever keeps the pipes open doesn't hold up the end
+	script, err := startKept(cmd, s.User, s.Group, argv)
+	if err != nil {
 		return Outcome{}, fmt.Errorf("start script: %w", err)
 	}
-	err = s.wait(ctx, cmd)
-	return ended(job.Spec, err), nil
+	status, err := s.wait(ctx, script)
+	return ended(job.Spec, status, err), nil
 }
 
 // own gives the directory and the file to the user that the script runs under.
@@ -68,47 +69,43 @@ func (s Scripts) own(job Job) error {
 	return nil
 }
 
-// wait waits for the script. When ctx ends it is asked to end, then killed; its
-// children are killed in any case.
-func (s Scripts) wait(ctx context.Context, cmd *exec.Cmd) error {
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	var err error
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		err = s.end(cmd, done)
-	}
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // no such group is what is wanted
-	return err
+// wait waits for the script. When ctx ends it is asked to end, then killed.
+func (s Scripts) wait(ctx context.Context, script kept) (syscall.WaitStatus, error) {
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-over:
+			return
+		case <-ctx.Done():
+		}
+		script.ask()
+		select {
+		case <-over:
+		case <-time.After(s.grace()):
+			script.kill()
+		}
+	}()
+	return script.wait()
 }
 
-func (s Scripts) end(cmd *exec.Cmd, done <-chan error) error {
-	grace := s.Grace
-	if grace == 0 {
-		grace = defaultGrace
+func (s Scripts) grace() time.Duration {
+	if s.Grace == 0 {
+		return defaultGrace
 	}
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(grace):
-	}
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	return <-done
+	return s.Grace
 }
 
-func ended(spec artifact.Spec, err error) Outcome {
-	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
-		return Outcome{Status: storage.Succeeded}
-	}
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok {
+func ended(spec artifact.Spec, status syscall.WaitStatus, err error) Outcome {
+	switch {
+	case err != nil:
 		return Outcome{Status: storage.RunFailed, ExitCode: -1, Detail: err.Error()}
+	case status.Signaled() && status.Signal() == syscall.SIGSEGV:
+		return Outcome{Status: storage.RunFailed, ExitCode: -1, Detail: fmt.Sprintf("signal: %s (memory is limited to %d bytes)", status.Signal(), spec.Limits.MemoryBytes)}
+	case status.Signaled():
+		return Outcome{Status: storage.RunFailed, ExitCode: -1, Detail: "signal: " + status.Signal().String()}
+	case status.ExitStatus() != 0:
+		return Outcome{Status: storage.RunFailed, ExitCode: status.ExitStatus(), Detail: fmt.Sprintf("exit status %d", status.ExitStatus())}
 	}
-	detail := exit.Error()
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGSEGV {
-		detail += fmt.Sprintf(" (memory is limited to %d bytes)", spec.Limits.MemoryBytes)
-	}
-	return Outcome{Status: storage.RunFailed, ExitCode: exit.ExitCode(), Detail: detail}
+	return Outcome{Status: storage.Succeeded}
 }
