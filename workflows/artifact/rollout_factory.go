@@ -132,7 +132,7 @@ func (l *lifecycle) doJob(safe workflow.Context, factoryID string, role artifact
 // isFinal tells whether the sender refused the job, and would do so again.
 func isFinal(err error) bool {
 	switch typeOf(err) {
-	case ErrInvalid, ErrForbidden, ErrIntegrity, ErrConflict, ErrRefused:
+	case ErrInvalid, ErrForbidden, ErrIntegrity, ErrConflict, ErrNotConfigured:
 		return true
 	}
 	return false
