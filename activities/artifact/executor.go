@@ -155,23 +155,17 @@ func (o Outcome) because(cause error) Outcome {
 
 // keep stores what a run left and how it ended.
 func (e Executor) keep(ctx context.Context, id string, run *storage.Run, stdout, stderr *output) error {
-	run.ContentHashes = map[string]string{}
-	for name, out := range map[string]*output{storage.StdoutFile: stdout, storage.StderrFile: stderr} {
-		file, err := out.rewind()
-		if err != nil {
-			return err
-		}
-		stored, err := e.Store.Put(ctx, storage.RunKey(run.RunID, name), "text/plain; charset=utf-8", file)
-		if err != nil {
-			return err
-		}
-		run.ContentHashes[name] = stored.ContentHash
-	}
-	stored, err := e.Store.PutJSON(ctx, storage.RunKey(run.RunID, storage.OutputFile), run)
+	said, err := stdout.rewind()
 	if err != nil {
 		return err
 	}
-	run.ContentHashes[storage.OutputFile] = stored.ContentHash
+	complained, err := stderr.rewind()
+	if err != nil {
+		return err
+	}
+	if err := e.Store.KeepOutput(ctx, run, said, complained); err != nil {
+		return err
+	}
 	return e.Store.Finish(ctx, id, *run)
 }
 
