@@ -156,7 +156,8 @@ func TestASignedLifeFromSubmissionToVerification(t *testing.T) {
 	var seen bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	require.NoError(t, watch(ctx, s.store, target, 50*time.Millisecond, &seen))
+	quiet := func(context.Context) *workflows.Rollout { return nil }
+	require.NoError(t, watcher{store: s.store, target: target, every: 50 * time.Millisecond, out: &seen, rollout: quiet}.watch(ctx))
 	require.Contains(t, seen.String(), "executed")
 	require.NoError(t, s.run("artifact", "verify", "fix"))
 	require.NoError(t, s.run("artifact", "export", "fix"))

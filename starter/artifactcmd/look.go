@@ -11,6 +11,7 @@ import (
 
 	"millrace/domain/artifact"
 	storage "millrace/storage/artifact"
+	workflows "millrace/workflows/artifact"
 )
 
 // StatusCommand shows a version.
@@ -49,41 +50,106 @@ type WatchCommand struct {
 	Every time.Duration `help:"How often to look." default:"1s"`
 }
 
-// Run prints each transition until the outcome is known.
-func (c WatchCommand) Run(ctx context.Context) error {
+// Run prints each transition, and how far each factory of a rollout is, until the
+// outcome is known.
+func (c WatchCommand) Run(ctx context.Context, logger *slog.Logger) error {
 	store, err := c.store(ctx)
 	if err != nil {
 		return err
 	}
+	temporal, err := dial(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
 	target, err := c.resolve(ctx, store)
 	if err != nil {
 		return err
 	}
-	return watch(ctx, store, target, c.Every, os.Stdout)
+	w := watcher{store: store, target: target, every: c.Every, out: os.Stdout, rollout: func(ctx context.Context) *workflows.Rollout {
+		status, err := query(ctx, temporal, target)
+		if err != nil {
+			return nil // a workflow that is busy or gone tells nothing new
+		}
+		return status.Rollout
+	}}
+	return w.watch(ctx)
 }
 
-func watch(ctx context.Context, store storage.Store, t Target, every time.Duration, out io.Writer) error {
+// watcher follows one version.
+type watcher struct {
+	store   storage.Store
+	target  Target
+	every   time.Duration
+	out     io.Writer
+	rollout func(context.Context) *workflows.Rollout
+	// told is the last line of each factory.
+	told map[string]string
+}
+
+func (w watcher) watch(ctx context.Context) error {
+	w.told = map[string]string{}
 	seen := 0
 	for {
-		transitions, err := store.Transitions(ctx, t.ID, t.Version)
+		transitions, err := w.store.Transitions(ctx, w.target.ID, w.target.Version)
 		if err != nil {
 			return err
 		}
+		if err := w.progress(ctx); err != nil {
+			return err
+		}
 		for _, tr := range transitions[seen:] {
-			if _, err := fmt.Fprintf(out, "%s %-20s %s %s\n", artifact.Timestamp(tr.CreatedAt), tr.To, tr.Actor, tr.Reason); err != nil {
+			if _, err := fmt.Fprintf(w.out, "%s %-20s %s %s\n", artifact.Timestamp(tr.CreatedAt), tr.To, tr.Actor, tr.Reason); err != nil {
 				return fmt.Errorf("print: %w", err)
 			}
 		}
-		seen = len(transitions)
-		if seen > 0 && transitions[seen-1].To.Settled() {
-			return nil
+		if seen = len(transitions); seen > 0 {
+			over, err := w.over(ctx, transitions[seen-1].To)
+			if err != nil || over {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(every):
+		case <-time.After(w.every):
 		}
 	}
+}
+
+// over tells whether nothing more happens by itself: HEAD is held as long as an
+// undo is to follow a failure.
+func (w watcher) over(ctx context.Context, state artifact.State) (bool, error) {
+	if state != artifact.Failed {
+		return state.Settled(), nil
+	}
+	head, err := w.store.Head(ctx, w.target.ID)
+	return head.ExecutingRun == "" || head.ApprovedVersion != w.target.Version, err
+}
+
+// progress prints what is new of each factory.
+func (w watcher) progress(ctx context.Context) error {
+	rollout := w.rollout(ctx)
+	if rollout == nil {
+		return nil
+	}
+	for _, f := range rollout.Factories {
+		line := fmt.Sprintf("wave %d of %d  %-24s %s", f.Wave, rollout.Waves, f.FactoryID, f.State)
+		if f.Detail != "" {
+			line += ": " + f.Detail
+		}
+		if f.Undo != nil {
+			line += fmt.Sprintf("; undo %s, attempt %d", f.Undo.State, f.Undo.Attempts)
+		}
+		if f.State == workflows.FactoryWaiting || w.told[f.FactoryID] == line {
+			continue
+		}
+		w.told[f.FactoryID] = line
+		if _, err := fmt.Fprintln(w.out, line); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+	}
+	return nil
 }
 
 // ListCommand lists versions.

@@ -22,12 +22,13 @@ import (
 type SubmitCommand struct {
 	Stores
 	Actor
+	RolloutFlags
 
 	ID       string        `arg:"" help:"Id of the artifact."`
 	File     string        `arg:"" help:"Primary file." type:"existingfile"`
 	Version  int           `help:"Number of the version; by default the next."`
 	Rollback string        `help:"File that undoes the primary one." type:"existingfile" placeholder:"FILE"`
-	Kind     string        `help:"How it runs." enum:"script,http" default:"script"`
+	Kind     string        `help:"How it runs." enum:"script,http,iot-job" default:"script"`
 	Args     string        `help:"Args of the kind, as JSON." default:"{}"`
 	Reason   string        `help:"Why it is needed; approvers see it." required:""`
 	Draft    bool          `help:"Keep it as a draft until it is submitted."`
@@ -68,7 +69,11 @@ func (c SubmitCommand) Run(ctx context.Context, logger *slog.Logger) error {
 func (c SubmitCommand) request(ctx context.Context, store storage.Store) (artifact.Request, error) {
 	r := artifact.Request{
 		ArtifactID: c.ID, Version: c.Version, Author: c.Actor.Actor, Draft: c.Draft, Reason: c.Reason,
-		Spec: artifact.Spec{Kind: artifact.Kind(c.Kind), Args: json.RawMessage(c.Args), Limits: artifact.Limits{Timeout: artifact.Duration(c.Timeout)}},
+		Spec: artifact.Spec{Kind: artifact.Kind(c.Kind), Limits: artifact.Limits{Timeout: artifact.Duration(c.Timeout)}},
+	}
+	var err error
+	if r.Spec.Args, err = c.args(r.Spec.Kind, c.Args); err != nil {
+		return r, err
 	}
 	if err := json.Unmarshal([]byte(c.Policy), &r.Spec.Policy); err != nil {
 		return r, fmt.Errorf("--policy: %w", err)
@@ -86,6 +91,11 @@ func (c SubmitCommand) request(ctx context.Context, store storage.Store) (artifa
 	if c.Rollback != "" {
 		r.Files = append(r.Files, artifact.File{Role: artifact.Rollback, Filename: filepath.Base(c.Rollback)})
 		paths = append(paths, c.Rollback)
+	}
+	for i, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			r.Files[i].Size = info.Size()
+		}
 	}
 	if _, err := r.Check(); err != nil {
 		return r, err
