@@ -60,4 +60,5 @@ var capabilities = []func(*host, dependencies){
 	registerObservability,
 	registerAlerts,
 	registerArtifact,
+	registerArtifactJobs,
 }

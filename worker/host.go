@@ -20,6 +20,8 @@ type host struct {
 	settings settings
 	workers  map[string]worker.Worker
 	fatal    chan error
+	// ends are what is left to do when no worker works any more.
+	ends []func()
 }
 
 func newHost(temporal client.Client, s settings) *host {
@@ -39,6 +41,9 @@ func (h *host) on(taskQueue string, register func(worker.Registry)) {
 	}
 	register(w)
 }
+
+// atEnd has something done when no worker works any more.
+func (h *host) atEnd(end func()) { h.ends = append(h.ends, end) }
 
 func (h *host) options() worker.Options {
 	options := worker.Options{
@@ -93,4 +98,7 @@ func (h *host) stop() {
 		stopping.Go(w.Stop)
 	}
 	stopping.Wait()
+	for _, end := range h.ends {
+		end()
+	}
 }

@@ -26,6 +26,7 @@ type settings struct {
 	CloudInfra       config.CloudInfra  `embed:"" group:"Cloud infrastructure"`
 	Alerts           alertSettings      `embed:"" group:"Alerts"`
 	Artifacts        artifactSettings   `embed:"" group:"Artifacts"`
+	IoT              config.IoT         `embed:"" group:"Artifacts"`
 }
 
 // taskQueues says which task queues are polled and how the worker leaves them.
@@ -54,7 +55,7 @@ var knownQueues = []string{
 
 // Validate refuses settings that can't work, all of them in one error.
 func (s *settings) Validate() error {
-	problems := []error{s.Stores.Validate(), s.Factories.Validate(), s.Retention.check(), s.CloudInfra.Validate(), s.Alerts.check(), s.Artifacts.check()}
+	problems := []error{s.Stores.Validate(), s.Factories.Validate(), s.Retention.check(), s.CloudInfra.Validate(), s.Alerts.check(), s.Artifacts.check(), s.IoT.Validate()}
 	for _, name := range s.TaskQueues.Names {
 		if !slices.Contains(knownQueues, name) {
 			problems = append(problems, fmt.Errorf("MILLRACE_WORKER_QUEUES: %q is none of %v", name, knownQueues))
