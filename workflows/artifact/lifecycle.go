@@ -190,16 +190,18 @@ func (l *lifecycle) finish(ctx workflow.Context) error {
 	}
 }
 
-// mayContinue tells whether the history is long and nothing is under way.
+// mayContinue tells whether the history is long and nothing is under way. A
+// cancelled lifecycle is brought to its end in this run: the next one would not
+// know.
 func (l *lifecycle) mayContinue(ctx workflow.Context) bool {
-	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() && l.atRest(ctx)
+	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() && l.atRest() && ctx.Err() == nil
 }
 
 // atRest tells whether all that is under way is in Carry. That of a rollout is,
-// between two of its parts; a cancelled one is brought to its end in this run.
-func (l *lifecycle) atRest(ctx workflow.Context) bool {
+// between two of its parts.
+func (l *lifecycle) atRest() bool {
 	running := l.State == artifact.Executing || l.State == artifact.Compensating
-	return !running || l.Rollout != nil && ctx.Err() == nil
+	return !running || l.Rollout != nil
 }
 
 // inWaves tells whether the version runs on the devices of factories.
@@ -220,7 +222,7 @@ func (l *lifecycle) continueAsNew(ctx workflow.Context) error {
 			return err
 		}
 	}
-	if !l.atRest(ctx) {
+	if !l.atRest() {
 		return l.run(ctx) // a command began a run: it comes first
 	}
 	carry := l.Carry

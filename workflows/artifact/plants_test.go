@@ -40,6 +40,8 @@ type plants struct {
 	held     map[string]bool
 	unlocked []string
 	locks    int
+	// broken has reading the states fail from some time on.
+	broken func() bool
 	// under counts the jobs that were sent and not answered, most how many at once.
 	under, most int
 }
@@ -55,6 +57,9 @@ func newPlants(now func() time.Time, answer func(time.Duration, JobResult), ids 
 func (p *plants) health(r HealthRequest) (HealthResult, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.broken != nil && p.broken() {
+		return HealthResult{}, temporal.NewNonRetryableApplicationError("no such table", ErrConflict, nil)
+	}
 	var result HealthResult
 	for _, id := range r.FactoryIDs {
 		plant := p.byID[id]

@@ -435,21 +435,82 @@ func TestUndoingContinuesAsNewBetweenTwoFactories(t *testing.T) {
 	require.Equal(t, "rollback plant-1", undone[3])
 }
 
-func TestAWaveIsChangedAFewFactoriesAtATime(t *testing.T) {
+func many() []string {
 	var ids []string
 	for _, row := range "abcde" {
 		for _, seat := range "123456" {
 			ids = append(ids, string([]rune{row, seat}))
 		}
 	}
-	s := newRolloutStory(t, ids...)
-	args := inThree(ids...)
+	return ids
+}
+
+func TestAWaveIsChangedAFewFactoriesAtATime(t *testing.T) {
+	s := newRolloutStory(t, many()...)
+	args := inThree(many()...)
 	args.Waves = []artifact.Wave{artifact.Rest}
 	require.NoError(t, s.tell(jobRequest(args)))
 	require.Contains(t, s.path(), artifact.Executed)
 	require.Len(t, s.plants.jobs(), 30)
 	require.LessOrEqual(t, s.plants.most, rolloutParallel)
 	require.Greater(t, s.plants.most, 1)
+}
+
+func TestALongWaveContinuesAsNewInItsMiddle(t *testing.T) {
+	s := newRolloutStory(t, many()...)
+	args := inThree(many()...)
+	args.Waves = []artifact.Wave{artifact.Rest}
+	s.at(time.Minute+15*time.Second, func() { s.env.SetContinueAsNewSuggested(true) })
+	err := s.tell(jobRequest(args))
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(t, err, &next)
+	var in Input
+	require.NoError(t, decode(next, &in))
+	before := s.plants.jobs()
+	require.Greater(t, len(before), 1)
+	require.Less(t, len(before), 30)
+	require.Len(t, in.Carry.Rollout.where((*FactoryRun).waiting), 30-len(before))
+	require.Empty(t, in.Carry.Rollout.where(func(f *FactoryRun) bool { return f.State == FactoryRunning || f.State == FactoryJudging }), "nothing is under way")
+
+	second := newRolloutStory(t, many()...)
+	second.env.SetContinuedExecutionRunID("before")
+	second.env.ExecuteWorkflow(ArtifactLifecycle, in)
+	require.NoError(t, second.env.GetWorkflowError())
+	require.Contains(t, second.path(), artifact.Executed)
+	var all []string
+	for _, id := range many() {
+		all = append(all, "primary "+id)
+	}
+	require.ElementsMatch(t, all, append(before, second.plants.jobs()...), "each factory once")
+}
+
+func TestACancelledRolloutIsBroughtToItsEndInOneRun(t *testing.T) {
+	s := newRolloutStory(t, four...)
+	s.at(5*time.Minute, func() {
+		s.env.SetContinueAsNewSuggested(true)
+		s.env.CancelWorkflow()
+	})
+	err := s.tell(jobRequest(inThree(four...)))
+	require.True(t, temporal.IsCanceledError(err), "%v", err)
+	require.Contains(t, s.path(), artifact.Compensated)
+}
+
+func TestWhatCannotBeReadFailsTheGate(t *testing.T) {
+	for name, c := range map[string]struct {
+		from time.Duration
+		want string
+		jobs int
+	}{
+		"before":            {0, "not changed, its state can't be read: no such table", 0},
+		"after":             {time.Minute + 2*time.Second, "after 5m0s its state can't be read: no such table", 2},
+		"between the waves": {5 * time.Minute, "the factories of earlier waves can't be looked at: no such table", 2},
+	} {
+		s := newRolloutStory(t, four...)
+		s.plants.broken = func() bool { return s.env.Now().Sub(start) >= c.from }
+		require.NoError(t, s.tell(jobRequest(inThree(four...))), name)
+		require.Contains(t, s.reasonOf(artifact.Failed), c.want, name)
+		require.Len(t, s.plants.jobs(), c.jobs, name)
+	}
 }
 
 func TestTheDetailsShowEachFactory(t *testing.T) {
