@@ -19,28 +19,29 @@ import (
 	artifactstore "millrace/storage/artifact"
 )
 
-// artifacts are the routes of artifacts. The gateway comes up without Temporal
-// too: only what drives a lifecycle needs it.
-func artifacts(ctx context.Context, cfg settings, aws aws.Config, client *dynamodb.Client, registry prometheus.Registerer, logger *slog.Logger) (server.Routes, error) {
+// newArtifacts is what the routes of artifacts are made of. The gateway comes up
+// without Temporal too: only what drives a lifecycle needs it.
+func newArtifacts(ctx context.Context, cfg settings, aws aws.Config, client *dynamodb.Client, registry prometheus.Registerer, logger *slog.Logger) (server.ArtifactConfig, error) {
 	signer, err := signingKey(ctx, cfg, aws)
 	if err != nil {
-		return nil, err
+		return server.ArtifactConfig{}, err
 	}
 	if signer == nil {
 		logger.WarnContext(ctx, "no signing key: commands to artifacts are vouched for by nobody, and taken only where that is allowed")
 	}
 	temporal, err := temporalconf.Lazy(logger, registry)
 	if err != nil {
-		return nil, err
+		return server.ArtifactConfig{}, err
 	}
 	bucket := cfg.DataBucket
 	if cfg.ArtifactBucket != "" {
 		bucket = cfg.ArtifactBucket
 	}
 	objects := awsconf.NewS3(aws)
-	return server.Artifacts(server.ArtifactConfig{
-		Store: artifactstore.New(client, cfg.GovernanceTable, objects, bucket), Workflows: temporal, Signer: signer, Now: time.Now,
-	}), nil
+	return server.ArtifactConfig{
+		Store: artifactstore.New(client, cfg.GovernanceTable, objects, bucket), Workflows: temporal, Signer: signer,
+		UploadFolder: cfg.UploadFolder, Now: time.Now,
+	}, nil
 }
 
 // signingKey is the key by which the gateway vouches; nil without one.

@@ -28,7 +28,7 @@ func wired(t *testing.T) *server.Server {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	logger := logging.New(os.Stderr, "test", settings{}.Logging)
-	s, err := newServer(settings{}, monitoring.KeyRing{}, tableClient(aws.Config{}, registry), registry, logger)
+	s, err := newServer(settings{}, monitoring.KeyRing{}, tableClient(aws.Config{}, registry), server.ArtifactConfig{}, registry, logger)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
 	return s
@@ -59,7 +59,7 @@ func scopeOf(r route) monitoring.Scope {
 	switch {
 	case strings.HasPrefix(r.path, "/v1/tokens"):
 		return monitoring.ScopeTokens
-	case strings.HasPrefix(r.path, "/v1/alerts/silences"):
+	case strings.HasPrefix(r.path, "/v1/alerts/silences"), strings.HasPrefix(r.path, "/v1/approvers"), strings.HasPrefix(r.path, "/v1/groups"):
 		return monitoring.ScopeAdmin
 	case r.method == http.MethodGet:
 		return monitoring.ScopeRead
@@ -70,7 +70,14 @@ func scopeOf(r route) monitoring.Scope {
 	case strings.HasPrefix(r.path, "/v1/sources"), strings.HasPrefix(r.path, "/v1/memory"):
 		return monitoring.ScopeWrite
 	}
-	return "" // artifacts have three scopes, administration its own
+	return doorScopes[r.path[strings.LastIndexByte(r.path, '/')+1:]] // alert rules have no scope here
+}
+
+// doorScopes are those of the artifact routes that change something.
+var doorScopes = map[string]monitoring.Scope{
+	"artifacts": monitoring.ScopeArtifactSubmit, "content": monitoring.ScopeArtifactSubmit, "submit": monitoring.ScopeArtifactSubmit,
+	"withdraw": monitoring.ScopeArtifactSubmit, "decision": monitoring.ScopeArtifactApprove, "execute": monitoring.ScopeArtifactExecute,
+	"compensate": monitoring.ScopeArtifactExecute, "archive": monitoring.ScopeArtifactExecute,
 }
 
 func TestEveryRouteHasTheScopeOfTheDesign(t *testing.T) {

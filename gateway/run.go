@@ -39,11 +39,11 @@ func run(ctx context.Context, cfg settings, logger *slog.Logger) error {
 	}
 	registry := metrics.NewRegistry()
 	client := tableClient(aws, registry)
-	artifactRoutes, err := artifacts(ctx, cfg, aws, client, registry, logger)
+	artifacts, err := newArtifacts(ctx, cfg, aws, client, registry, logger)
 	if err != nil {
 		return err
 	}
-	s, err := newServer(cfg, ring, client, registry, logger, artifactRoutes)
+	s, err := newServer(cfg, ring, client, artifacts, registry, logger)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func warmUp(ctx context.Context, cfg settings, client *dynamodb.Client, logger *
 }
 
 // newServer wires the capabilities: each is one Routes.
-func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, registry *prometheus.Registry, logger *slog.Logger, more ...server.Routes) (*server.Server, error) {
+func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, artifacts server.ArtifactConfig, registry *prometheus.Registry, logger *slog.Logger) (*server.Server, error) {
 	store := monitoringstore.New(client, cfg.MonitoringTable)
 	store.MinuteRetention = cfg.MinuteRetention
 	factories := factorystore.Store{Table: factorystore.StatusTable(client, cfg.FactoryStatusTable)}
@@ -94,6 +94,7 @@ func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, r
 		server.Traces(signals, time.Now),
 		server.SignalAlerts(signals, time.Now),
 		server.AlertRules(signals, time.Now),
+		server.Artifacts(artifacts),
 	}
 	if cfg.SlackSinkFile != "" {
 		sink, err := server.NewSlackSink(cfg.SlackSinkFile, time.Now)
@@ -102,7 +103,6 @@ func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, r
 		}
 		routes = append(routes, sink.Routes)
 	}
-	routes = append(routes, more...)
 	return server.New(server.Config{
 		Tokens: store, Ring: ring, Limits: cfg.Budgets.limits(), Origins: cfg.CORSOrigins, Logger: logger, Registry: registry,
 		Checks: map[string]server.Check{"dynamodb": func(ctx context.Context) error {

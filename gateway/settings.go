@@ -21,6 +21,7 @@ type settings struct {
 	CORSOrigins     []string      `name:"cors-origins" help:"Origins whose pages may call the API, such as https://dash.example.org." env:"MILLRACE_CORS_ORIGINS" placeholder:"ORIGIN"`
 	TokenKeysFile   string        `help:"Key ring of the saved copies of tokens (JSON); empty reads MILLRACE_TOKEN_KEYS, and without either tokens have no saved copy." env:"MILLRACE_TOKEN_KEYS_FILE" placeholder:"FILE"`
 	ArtifactBucket  string        `help:"Bucket of artifacts; empty takes the bucket of all objects." env:"MILLRACE_ARTIFACT_BUCKET"`
+	UploadFolder    string        `help:"Folder for uploads while they arrive, up to 800 MiB; empty takes that of temporary files." env:"MILLRACE_UPLOAD_FOLDER" type:"existingdir" placeholder:"FOLDER"`
 	SigningKey      string        `help:"Reference (env:NAME, file:PATH or aws-secret:ID) of the OpenSSH private key by which the gateway vouches for who acts on artifacts." env:"MILLRACE_GATEWAY_SIGNING_KEY" placeholder:"REFERENCE"`
 	MinuteRetention time.Duration `help:"How long minute summaries of sources are kept." default:"336h" env:"MILLRACE_MINUTE_RETENTION"`
 	PriceTableFile  string        `help:"Price table of models (JSON), for signals that come without a cost; without one they stay without." env:"MILLRACE_PRICE_TABLE_FILE" placeholder:"FILE"`

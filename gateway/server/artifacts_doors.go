@@ -1,296 +1,239 @@
 package server
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
+	"time"
 
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 
 	"millrace/domain/artifact"
 	"millrace/domain/monitoring"
 	storage "millrace/storage/artifact"
-	"millrace/storage/objects"
 	workflows "millrace/workflows/artifact"
 	"millrace/workflows/names"
 )
 
-// maxArtifactBody bounds a submission with its content in base64.
-const maxArtifactBody = 16 << 20
-
-// ArtifactSubmission asks for a new version. There is no field for the author:
-// that is the token's owner.
-type ArtifactSubmission struct {
-	ArtifactID string          `json:"artifact_id"`
-	Version    int             `json:"version,omitempty"`
-	Draft      bool            `json:"draft,omitempty"`
-	Reason     string          `json:"reason,omitempty"`
-	Spec       artifact.Spec   `json:"spec"`
-	Files      []artifact.File `json:"files"`
-}
-
-// ArtifactCommand is what somebody says about a version.
+// ArtifactCommand is what somebody says about a version. Who says it is the
+// token's owner; with a signature it is they who vouch for it, not the gateway.
 type ArtifactCommand struct {
-	Decision   artifact.Verb   `json:"decision,omitempty"`
-	BundleHash string          `json:"bundle_hash,omitempty"`
-	Comment    string          `json:"comment,omitempty"`
-	Files      []artifact.File `json:"files,omitempty"`
+	BundleHash string    `json:"bundle_hash,omitempty" pattern:"^sha256:[0-9a-f]{64}$" doc:"The content that is meant; needed in a decision."`
+	Comment    string    `json:"comment,omitempty" maxLength:"2000"`
+	At         time.Time `json:"at,omitzero" doc:"The time that was signed; only with a signature."`
+	Signature  string    `json:"signature,omitempty" maxLength:"8192" doc:"Armoured SSHSIG by a registered key of the token's owner."`
 }
 
-// rawArtifactInput has the body as it came: it is read strictly here.
-type rawArtifactInput struct {
-	RawBody []byte `contentType:"application/octet-stream"`
+// ArtifactDecision approves or rejects.
+type ArtifactDecision struct {
+	ArtifactCommand
+
+	Decision artifact.Verb `json:"decision" enum:"approve,reject"`
 }
 
-type artifactDoorInput struct {
+type doorInput struct {
 	ArtifactPath
-	RawBody []byte `contentType:"application/octet-stream"`
+
+	Key  string          `header:"Idempotency-Key" maxLength:"64" doc:"A second request with the same key and body has the answer of the first."`
+	Body ArtifactCommand `required:"true"`
 }
 
-func (a artifactRoutes) addDoors(r *Router) {
-	problems := []int{http.StatusNotFound, http.StatusConflict}
-	Handle(r, Operation{
-		ID: "submit-artifact", Method: http.MethodPost, Path: artifactsPath, Tag: "artifacts", Scope: monitoring.ScopeArtifactSubmit,
-		Summary: "Submit a new version", Status: http.StatusAccepted, MaxBody: maxArtifactBody, Problems: problems,
-		Description: "A JSON object with artifact_id, version (0 takes the next), draft, reason, spec and files with content_base64. The author is the token's owner.",
-	}, a.submit)
-	for _, d := range []struct {
-		name, door, summary string
-		scope               monitoring.Scope
-	}{
-		{"submit", workflows.DoorSubmit, "Submit a draft for review", monitoring.ScopeArtifactSubmit},
-		{"withdraw", workflows.DoorWithdraw, "Withdraw a version of your own", monitoring.ScopeArtifactSubmit},
-		{"decision", workflows.DoorDecide, "Approve or reject exactly one content", monitoring.ScopeArtifactApprove},
-		{"execute", workflows.DoorExecute, "Run an approved version", monitoring.ScopeArtifactExecute},
-		{"compensate", workflows.DoorCompensate, "Undo a version", monitoring.ScopeArtifactExecute},
-		{"archive", workflows.DoorArchive, "Archive a settled version", monitoring.ScopeArtifactExecute},
-	} {
-		Handle(r, Operation{
-			ID: "artifact-" + d.name, Method: http.MethodPost, Path: artifactVersion + "/" + d.name, Tag: "artifacts", Scope: d.scope,
-			Summary: d.summary, Problems: problems,
-			Description: "A JSON object with bundle_hash, comment and, for a decision, decision (approve or reject). Who acts is the token's owner.",
-		}, a.door(d.door))
-	}
-	Handle(r, Operation{
-		ID: "replace-artifact-content", Method: http.MethodPut, Path: artifactVersion + "/content", Tag: "artifacts", Scope: monitoring.ScopeArtifactSubmit,
-		Summary: "Replace the files of a draft", MaxBody: maxArtifactBody, Problems: problems,
-	}, a.door(workflows.DoorReplace))
+type decisionInput struct {
+	ArtifactPath
+
+	Key  string           `header:"Idempotency-Key" maxLength:"64" doc:"A second request with the same key and body has the answer of the first."`
+	Body ArtifactDecision `required:"true"`
 }
 
-// strictly reads a body and names a field that is not known.
-func strictly(body []byte, into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return invalidInput("body", "can't be read: "+withoutValue(err).Error())
-	}
-	if decoder.More() {
-		return invalidInput("body", "must be one JSON object")
-	}
-	return nil
-}
-
-func (a artifactRoutes) submit(ctx context.Context, in *rawArtifactInput) (*artifactOutput, error) {
-	var s ArtifactSubmission
-	if err := strictly(in.RawBody, &s); err != nil {
-		return nil, err
-	}
-	request := artifact.Request{
-		ArtifactID: s.ArtifactID, Version: s.Version, Draft: s.Draft, Reason: s.Reason, Spec: s.Spec, Author: PrincipalFrom(ctx).Owner,
-	}
-	if err := a.number(ctx, &request); err != nil {
-		return nil, err
-	}
-	files, err := a.upload(ctx, request.ArtifactID, request.Version, s.Files)
-	if err != nil {
-		return nil, err
-	}
-	request.Files = files
-	if request, err = request.Check(); err != nil {
-		return nil, artifactProblem("body", err)
-	}
-	if request, err = a.claim(request); err != nil {
-		return nil, err
-	}
-	id := names.ArtifactLifecycleID(request.ArtifactID, request.Version)
-	_, err = a.Workflows.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: id, TaskQueue: names.QueueArtifacts, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		StaticSummary:                            fmt.Sprintf("%s v%d by %s", request.ArtifactID, request.Version, request.Author),
-	}, names.ArtifactLifecycle, workflows.Input{Request: request})
-	if err != nil {
-		return nil, artifactProblem("", err)
-	}
-	return &artifactOutput{Body: map[string]any{"artifact_id": request.ArtifactID, "version": request.Version, "workflow_id": id}}, nil
-}
-
-// number gives a request the next number, and refuses one that is taken before
-// anything is written.
-func (a artifactRoutes) number(ctx context.Context, r *artifact.Request) error {
-	if err := artifact.CheckID(r.ArtifactID); err != nil {
-		return artifactProblem("body", err)
-	}
-	head, err := a.Store.Head(ctx, r.ArtifactID)
-	if err != nil {
-		return err
-	}
-	if r.Version == 0 {
-		r.Version = head.LatestVersion + 1
-	}
-	if r.Version <= head.LatestVersion {
-		return artifactProblem("", storage.ErrTaken)
-	}
-	return artifactProblem("body", artifact.CheckVersion(r.Version))
-}
-
-// upload stores the content that a body carries and names it by its object.
-func (a artifactRoutes) upload(ctx context.Context, id string, version int, files []artifact.File) ([]artifact.File, error) {
-	var uploaded []artifact.File
-	for _, f := range files {
-		if err := artifact.CheckFilename(f.Filename); err != nil {
-			return nil, artifactProblem("body.files", err)
-		}
-		if f.Role != artifact.Primary && f.Role != artifact.Rollback {
-			return nil, invalidInput("body.files.role", "must be primary or rollback")
-		}
-		content, err := f.Content()
-		if err != nil {
-			return nil, artifactProblem("body", err)
-		}
-		stored, err := a.Store.Put(ctx, storage.ContentKey(id, version, f.StoredName()), "application/octet-stream", bytes.NewReader(content))
-		if err != nil {
-			return nil, err
-		}
-		if f.ContentHash != "" && f.ContentHash != stored.ContentHash {
-			return nil, invalidInput("body.files.content_hash", "is not the hash of the content")
-		}
-		uploaded = append(uploaded, artifact.File{
-			Role: f.Role, Filename: f.Filename, ContentHash: stored.ContentHash, S3VersionID: stored.S3VersionID, Size: stored.Size,
-		})
-	}
-	return uploaded, nil
-}
-
-// claim vouches for the author of a request.
-func (a artifactRoutes) claim(r artifact.Request) (artifact.Request, error) {
-	hash, err := r.Hash()
-	if err != nil {
-		return r, err
-	}
-	r.Claim, err = a.sign(artifact.Command{Verb: artifact.Create, Actor: r.Author, At: a.Now().UTC(), BundleHash: hash}, r.ArtifactID, r.Version)
-	return r, err
-}
-
-func (a artifactRoutes) sign(c artifact.Command, id string, version int) (artifact.Command, error) {
-	if a.Signer == nil {
-		return c, nil
-	}
-	var err error
-	c.Signature, err = artifact.Sign(a.Signer, c, id, version)
-	return c, err
-}
+type statusOutput struct{ Body workflows.Status }
 
 var verbOfDoor = map[string]artifact.Verb{
 	workflows.DoorSubmit: artifact.Submit, workflows.DoorWithdraw: artifact.Withdraw, workflows.DoorExecute: artifact.Execute,
 	workflows.DoorCompensate: artifact.Undo, workflows.DoorArchive: artifact.ArchiveNow, workflows.DoorReplace: artifact.Replace,
 }
 
-// door sends what a body says through a door of the lifecycle, in the name of
-// the token's owner.
-func (a artifactRoutes) door(door string) func(context.Context, *artifactDoorInput) (*artifactOutput, error) {
-	return func(ctx context.Context, in *artifactDoorInput) (*artifactOutput, error) {
-		if err := in.check(); err != nil {
-			return nil, err
-		}
-		var said ArtifactCommand
-		if err := strictly(in.RawBody, &said); err != nil {
-			return nil, err
-		}
-		verb := said.Decision
-		if door != workflows.DoorDecide {
-			if said.Decision != "" {
-				return nil, invalidInput("body.decision", "is for decisions only")
-			}
-			verb = verbOfDoor[door]
-		}
-		c, err := a.sign(artifact.Command{
-			Verb: verb, Actor: PrincipalFrom(ctx).Owner, At: a.Now().UTC(), BundleHash: said.BundleHash, Comment: said.Comment,
-		}, in.ID, in.Version)
-		if err != nil {
-			return nil, err
-		}
-		command := workflows.Command{Command: c}
-		if door == workflows.DoorReplace {
-			v, err := a.version(ctx, &in.ArtifactPath)
-			if err != nil {
-				return nil, err
-			}
-			if v.State != artifact.Draft || v.Author != c.Actor {
-				return nil, NewProblem(http.StatusConflict, "refused", "only the author replaces files, and only of a draft")
-			}
-			if command.Files, err = a.upload(ctx, in.ID, in.Version, said.Files); err != nil {
-				return nil, err
-			}
-		} else if len(said.Files) > 0 {
-			return nil, invalidInput("body.files", "are for drafts only")
-		}
-		return a.pass(ctx, &in.ArtifactPath, door, command)
+func (a artifactRoutes) addDoors(r *Router) {
+	for _, d := range []struct {
+		name, door, summary string
+		scope               monitoring.Scope
+	}{
+		{"submit", workflows.DoorSubmit, "Submit a draft for review", monitoring.ScopeArtifactSubmit},
+		{"withdraw", workflows.DoorWithdraw, "Withdraw a version of your own", monitoring.ScopeArtifactSubmit},
+		{"execute", workflows.DoorExecute, "Run an approved version", monitoring.ScopeArtifactExecute},
+		{"compensate", workflows.DoorCompensate, "Undo a version", monitoring.ScopeArtifactExecute},
+		{"archive", workflows.DoorArchive, "Archive a settled version", monitoring.ScopeArtifactExecute},
+	} {
+		Handle(r, a.doorOperation(d.name, d.scope, d.summary), a.door(d.door))
+	}
+	Handle(r, a.doorOperation("decision", monitoring.ScopeArtifactApprove, "Approve or reject exactly one content"), a.decide)
+}
+
+func (a artifactRoutes) doorOperation(name string, scope monitoring.Scope, summary string) Operation {
+	return Operation{
+		ID: "artifact-" + name, Method: http.MethodPost, Path: artifactVersion + "/" + name, Tag: "artifacts", Scope: scope, Summary: summary,
+		Description: "Who acts is the token's owner. A refusal is 403 when it is about who asks and 409 when it is about the state; reason says which.",
+		Problems:    []int{http.StatusNotFound, http.StatusConflict, http.StatusServiceUnavailable},
 	}
 }
 
-func (a artifactRoutes) pass(ctx context.Context, path *ArtifactPath, door string, c workflows.Command) (*artifactOutput, error) {
+// door sends what a body says through a door of the lifecycle, in the name of
+// the token's owner.
+func (a artifactRoutes) door(door string) func(context.Context, *doorInput) (*statusOutput, error) {
+	return func(ctx context.Context, in *doorInput) (*statusOutput, error) {
+		return a.speak(ctx, &in.ArtifactPath, door, verbOfDoor[door], in.Body, in.Key)
+	}
+}
+
+func (a artifactRoutes) decide(ctx context.Context, in *decisionInput) (*statusOutput, error) {
+	return a.speak(ctx, &in.ArtifactPath, workflows.DoorDecide, in.Body.Decision, in.Body.ArtifactCommand, in.Key)
+}
+
+var idempotencyKey = regexp.MustCompile(`^[A-Za-z0-9._:-]{0,64}$`)
+
+func (a artifactRoutes) speak(ctx context.Context, path *ArtifactPath, door string, verb artifact.Verb, said ArtifactCommand, key string) (*statusOutput, error) {
+	if err := path.check(); err != nil {
+		return nil, err
+	}
+	if !idempotencyKey.MatchString(key) {
+		return nil, invalidInput("header.Idempotency-Key", "must match [A-Za-z0-9._:-]{1,64}")
+	}
+	c := artifact.Command{
+		Verb: verb, Actor: PrincipalFrom(ctx).Owner, At: said.At.UTC(), BundleHash: said.BundleHash, Comment: said.Comment, Signature: said.Signature,
+	}
+	if said.Signature == "" && !said.At.IsZero() {
+		return nil, invalidInput("body.at", "is for signed commands only")
+	}
+	if err := c.Check(); err != nil {
+		return nil, artifactProblem("body", err)
+	}
+	id := ""
+	if key != "" {
+		id = updateID(key, path, c)
+	}
+	if c.Signature == "" {
+		c.At = a.Now().UTC()
+		var err error
+		if c, err = a.sign(c, path.ID, path.Version); err != nil {
+			return nil, err
+		}
+	}
+	return a.pass(ctx, path, door, workflows.Command{Command: c}, id)
+}
+
+// updateID makes Temporal tell a repeated request from a new one: by the owner's
+// key and everything that was said.
+func updateID(key string, path *ArtifactPath, c artifact.Command) string {
+	return artifact.HashOf(append(c.Text(path.ID, path.Version), "comment: "+c.Comment+"\nsignature: "+c.Signature+"\nkey: "+key...))
+}
+
+func (a artifactRoutes) pass(ctx context.Context, path *ArtifactPath, door string, c workflows.Command, updateID string) (*statusOutput, error) {
 	handle, err := a.Workflows.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: names.ArtifactLifecycleID(path.ID, path.Version), UpdateName: door, WaitForStage: client.WorkflowUpdateStageCompleted, Args: []any{c},
+		WorkflowID: names.ArtifactLifecycleID(path.ID, path.Version), UpdateName: door, UpdateID: updateID,
+		WaitForStage: client.WorkflowUpdateStageCompleted, Args: []any{c},
 	})
 	if err != nil {
-		return nil, artifactProblem("", err)
+		return nil, a.unheard(ctx, path, err)
 	}
 	var status workflows.Status
 	if err := handle.Get(ctx, &status); err != nil {
-		return nil, artifactProblem("", err)
+		return nil, a.unheard(ctx, path, err)
 	}
-	return &artifactOutput{Body: status}, nil
+	return &statusOutput{Body: status}, nil
 }
 
-// artifactProblem is the problem of an error of the rules, the store or the
-// lifecycle.
-func artifactProblem(place string, err error) error {
-	if err == nil {
-		return nil
+// unheard is the problem of a command that no lifecycle took: a lifecycle that
+// has ended is told from one that never was.
+func (a artifactRoutes) unheard(ctx context.Context, path *ArtifactPath, err error) error {
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); !gone {
+		return temporalProblem(err)
 	}
-	if invalid, ok := errors.AsType[*artifact.InvalidError](err); ok {
-		field := invalid.Field
-		if place != "" {
-			field = place + "." + field
-		}
-		return invalidInput(field, invalid.Rule)
+	v, err := a.Store.Version(ctx, path.ID, path.Version)
+	if err != nil {
+		return artifactProblem("", err)
 	}
-	if e, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return lifecycleProblem(e)
+	return NewProblem(http.StatusConflict, "refused", "the lifecycle of this version has ended: it is "+string(v.State)).WithReason(string(artifact.WhyState))
+}
+
+// ArtifactReplacement is the document of new files of a draft.
+type ArtifactReplacement struct {
+	Comment string          `json:"comment,omitempty" maxLength:"2000"`
+	Files   []SubmittedFile `json:"files,omitempty" nullable:"false"`
+}
+
+func (r *ArtifactReplacement) said() []SubmittedFile { return r.Files }
+
+type replaceInput struct {
+	ArtifactPath
+	UploadBody
+}
+
+// replace replaces the files of a draft. The same files again change nothing.
+func (a artifactRoutes) replace(ctx context.Context, in *replaceInput) (*statusOutput, error) {
+	if err := in.check(); err != nil {
+		return nil, err
 	}
-	_, taken := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err)
-	_, unknown := errors.AsType[*serviceerror.NotFound](err)
+	actor := PrincipalFrom(ctx).Owner
+	var said ArtifactReplacement
+	f, err := a.forms.read(ctx, in.UploadBody, &said, func() error {
+		_, err := a.draftOf(ctx, &in.ArtifactPath, actor)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	// The content took its time: the draft may be none any more.
+	v, err := a.draftOf(ctx, &in.ArtifactPath, actor)
+	if err != nil {
+		return nil, err
+	}
+	var files []artifact.File
+	for _, file := range f.files {
+		files = append(files, file.file())
+	}
+	if err := artifact.CheckFiles(files); err != nil {
+		return nil, artifactProblem("body", err)
+	}
+	c := artifact.Command{Verb: artifact.Replace, Actor: actor, At: a.Now().UTC(), Comment: said.Comment}
+	if err := c.Check(); err != nil {
+		return nil, artifactProblem("body", err)
+	}
+	if sameFiles(v, files) {
+		return a.ask(ctx, &in.ArtifactPath)
+	}
+	if files, err = a.store(ctx, in.ID, in.Version, f); err != nil {
+		return nil, err
+	}
+	if c, err = a.sign(c, in.ID, in.Version); err != nil {
+		return nil, err
+	}
+	return a.pass(ctx, &in.ArtifactPath, workflows.DoorReplace, workflows.Command{Command: c, Files: files}, "")
+}
+
+// draftOf refuses what is no draft of the actor: nothing may be written beside
+// content that somebody decides about.
+func (a artifactRoutes) draftOf(ctx context.Context, path *ArtifactPath, actor string) (storage.Artifact, error) {
+	v, err := a.version(ctx, path)
 	switch {
-	case taken || errors.Is(err, storage.ErrTaken):
-		return NewProblem(http.StatusConflict, "version-taken", "this version exists already")
-	case unknown || errors.Is(err, storage.ErrNotFound) || errors.Is(err, objects.ErrNotFound):
-		return NewProblem(http.StatusNotFound, "not-found", "there is no such version")
+	case err != nil:
+		return v, err
+	case v.Author != actor:
+		return v, NewProblem(http.StatusForbidden, "refused", "only the author replaces files").WithReason(string(artifact.WhyNotAuthor))
+	case v.State != artifact.Draft:
+		return v, NewProblem(http.StatusConflict, "refused", "files are replaced in draft, not in "+string(v.State)).WithReason(string(artifact.WhyState))
 	}
-	return err
+	return v, nil
 }
 
-func lifecycleProblem(e *temporal.ApplicationError) *Problem {
-	switch e.Type() {
-	case workflows.ErrInvalid:
-		return NewProblem(http.StatusBadRequest, "invalid-input", e.Message())
-	case workflows.ErrRefused, workflows.ErrConflict, workflows.ErrBusy, workflows.ErrSuperseded, workflows.ErrTaken:
-		return NewProblem(http.StatusConflict, "refused", e.Message())
-	}
-	return NewProblem(http.StatusInternalServerError, "internal", "unexpected error").Because(e)
+func sameFiles(v storage.Artifact, files []artifact.File) bool {
+	return len(v.Files) == len(files) && !slices.ContainsFunc(files, func(f artifact.File) bool {
+		return !slices.ContainsFunc(v.Files, func(s storage.StoredFile) bool {
+			return s.Role == f.Role && s.Filename == f.Filename && s.ContentHash == f.ContentHash
+		})
+	})
 }

@@ -7,9 +7,12 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
+	"net/textproto"
+	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/converter"
 	"golang.org/x/crypto/ssh"
 
 	"millrace/domain/artifact"
@@ -28,41 +31,90 @@ import (
 	workflows "millrace/workflows/artifact"
 )
 
-// lifecycles stands for Temporal: it keeps what it was asked.
+// lifecycles stands for Temporal: it keeps what it was asked, and starts a
+// workflow id once only.
 type lifecycles struct {
-	started  []workflows.Input
-	commands []workflows.Command
-	answer   error
+	lock     sync.Mutex
+	started  map[string]workflows.Input
+	commands []client.UpdateWorkflowOptions
+	// refusing is the answer to starts, answer that to updates and queries, and
+	// describing that to descriptions.
+	refusing, answer, describing error
 }
 
-func (l *lifecycles) ExecuteWorkflow(_ context.Context, _ client.StartWorkflowOptions, _ any, args ...any) (client.WorkflowRun, error) {
-	l.started = append(l.started, args[0].(workflows.Input))
-	return nil, l.answer
+func (l *lifecycles) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, _ any, args ...any) (client.WorkflowRun, error) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if l.refusing != nil {
+		return nil, l.refusing
+	}
+	if _, again := l.started[o.ID]; again {
+		return nil, serviceerror.NewWorkflowExecutionAlreadyStarted("", "", "")
+	}
+	l.started[o.ID] = args[0].(workflows.Input)
+	return nil, nil
 }
 
 func (l *lifecycles) UpdateWorkflow(_ context.Context, o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
-	l.commands = append(l.commands, o.Args[0].(workflows.Command))
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.commands = append(l.commands, o)
 	return updated{}, l.answer
+}
+
+func (l *lifecycles) DescribeWorkflow(_ context.Context, id, _ string) (*client.WorkflowExecutionDescription, error) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if _, found := l.started[id]; !found && l.describing == nil {
+		return nil, serviceerror.NewNotFound("no such workflow")
+	}
+	return nil, l.describing
+}
+
+func (l *lifecycles) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	return asked{}, l.answer
+}
+
+// request is the one that started a version.
+func (d *artifactDesk) request(id string) artifact.Request {
+	d.Helper()
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	in, found := d.started[id]
+	require.True(d, found, "%s was not started", id)
+	return in.Request
+}
+
+func (d *artifactDesk) last() workflows.Command {
+	return d.commands[len(d.commands)-1].Args[0].(workflows.Command)
 }
 
 type updated struct{ client.WorkflowUpdateHandle }
 
-func (updated) Get(_ context.Context, into any) error {
-	*into.(*workflows.Status) = workflows.Status{State: artifact.Approved}
+func (updated) Get(_ context.Context, into any) error { return asked{}.Get(into) }
+
+type asked struct{ converter.EncodedValue }
+
+func (asked) Get(into any) error {
+	*into.(*workflows.Status) = workflows.Status{State: artifact.Approved, WaitingFor: "its turn to run"}
 	return nil
 }
 
-// artifactDesk is a gateway with artifacts and a token of each kind.
+// artifactDesk is a gateway with artifacts and tokens of several people.
 type artifactDesk struct {
-	*testing.T
+	testing.TB
 	*lifecycles
+	*fixture
 	store  storage.Store
-	url    string
+	folder string
 	public string
-	token  map[monitoring.Scope]string
+	tokens map[string]string
 }
 
-func newArtifactDesk(t *testing.T) *artifactDesk {
+// kim is who asks where nothing else is said.
+const kim = "user:kim"
+
+func newArtifactDesk(t testing.TB) *artifactDesk {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
@@ -71,183 +123,162 @@ func newArtifactDesk(t *testing.T) *artifactDesk {
 	tab, bucket := storagetest.Table(t, storagetest.Monitoring), storagetest.Bucket(t)
 	objects := s3.NewFromConfig(storagetest.Config(t), func(o *s3.Options) { o.UsePathStyle = true })
 	d := &artifactDesk{
-		T: t, lifecycles: &lifecycles{}, store: storage.New(tab.Client, tab.Name, objects, bucket.Name),
-		public: string(ssh.MarshalAuthorizedKey(signer.PublicKey())), token: map[monitoring.Scope]string{},
+		TB: t, lifecycles: &lifecycles{started: map[string]workflows.Input{}}, store: storage.New(tab.Client, tab.Name, objects, bucket.Name),
+		public: string(ssh.MarshalAuthorizedKey(signer.PublicKey())), folder: t.TempDir(), tokens: map[string]string{},
 	}
-	f := newFixture(t, server.Artifacts(server.ArtifactConfig{Store: d.store, Workflows: d.lifecycles, Signer: signer, Now: time.Now}))
-	d.url = f.url
-	for _, scope := range []monitoring.Scope{monitoring.ScopeRead, monitoring.ScopeArtifactSubmit, monitoring.ScopeArtifactApprove, monitoring.ScopeArtifactExecute} {
-		_, d.token[scope] = f.issue("user:kim", scope)
-	}
+	d.fixture = newFixture(t, server.Artifacts(server.ArtifactConfig{
+		Store: d.store, Workflows: d.lifecycles, Signer: signer, UploadFolder: d.folder, UploadIdle: 300 * time.Millisecond, Now: time.Now,
+	}))
 	return d
 }
 
-func (d *artifactDesk) do(method, path string, scope monitoring.Scope, body any) (int, string) {
-	d.Helper()
-	encoded, err := json.Marshal(body)
-	require.NoError(d, err)
-	request, err := http.NewRequestWithContext(d.Context(), method, d.url+path, bytes.NewReader(encoded))
-	require.NoError(d, err)
-	request.Header.Set("Authorization", "Bearer "+d.token[scope])
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(d, err)
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	require.NoError(d, err)
-	return response.StatusCode, string(answer)
+// token is one of an owner with everything but other people's rights.
+func (d *artifactDesk) token(owner string) string {
+	if d.tokens[owner] == "" {
+		_, d.tokens[owner] = d.issue(owner, monitoring.AllScopes()...)
+	}
+	return d.tokens[owner]
 }
+
+// post sends JSON as an owner.
+func (d *artifactDesk) send(owner, method, path string, body any, headers ...string) answer {
+	d.Helper()
+	text := ""
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		require.NoError(d, err)
+		text = string(encoded)
+	}
+	return d.call(method, path, d.token(owner), text, headers...)
+}
+
+// piece is a part of a form.
+type piece struct{ name, filename, content string }
+
+// parts is a form and its content type.
+func parts(t testing.TB, pieces ...piece) (*bytes.Buffer, string) {
+	t.Helper()
+	body := &bytes.Buffer{}
+	w := multipart.NewWriter(body)
+	for _, p := range pieces {
+		header := textproto.MIMEHeader{}
+		disposition := `form-data; name="` + p.name + `"`
+		if p.filename != "" {
+			disposition += `; filename="` + p.filename + `"`
+		}
+		header.Set("Content-Disposition", disposition)
+		part, err := w.CreatePart(header)
+		require.NoError(t, err)
+		_, err = io.WriteString(part, p.content)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	return body, w.FormDataContentType()
+}
+
+// upload sends a body as it is.
+func (d *artifactDesk) upload(method, path string, body io.Reader, contentType string) answer {
+	d.Helper()
+	request, err := http.NewRequestWithContext(d.Context(), method, d.url+path, body)
+	require.NoError(d, err)
+	request.Header.Set("Authorization", "Bearer "+d.token(kim))
+	request.Header.Set("Content-Type", contentType)
+	return d.do(request)
+}
+
+func (d *artifactDesk) form(method, path string, pieces ...piece) answer {
+	d.Helper()
+	body, contentType := parts(d, pieces...)
+	return d.upload(method, path, body, contentType)
+}
+
+// document is the part request of a submission.
+func document(changes ...func(map[string]any)) string {
+	s := map[string]any{
+		"artifact_id": "fix", "reason": "stuck",
+		"spec": map[string]any{"kind": "script", "policy": map[string]any{"approvers": []string{"user:lee"}, "expires_after": "24h"}},
+	}
+	for _, change := range changes {
+		change(s)
+	}
+	body, _ := json.Marshal(s) // nothing in it can fail
+	return string(body)
+}
+
+func version(n int) func(map[string]any) { return func(s map[string]any) { s["version"] = n } }
 
 func submission() map[string]any {
-	return map[string]any{
-		"artifact_id": "fix", "reason": "stuck",
-		"spec":  map[string]any{"kind": "script", "policy": map[string]any{"approvers": []string{"user:lee"}, "expires_after": "24h"}},
-		"files": []map[string]any{{"role": "primary", "filename": "fix.sh", "content_base64": base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\n"))}},
-	}
+	var s map[string]any
+	_ = json.Unmarshal([]byte(document()), &s) // it was made a moment ago
+	s["files"] = []map[string]any{{"role": "primary", "filename": "fix.sh", "content_base64": base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\n"))}}
+	return s
 }
 
-// create writes the version that was started, as the lifecycle does.
-func (d *artifactDesk) create() storage.Artifact {
+// create writes a version that was started, as the lifecycle does.
+func (d *artifactDesk) create(id string, state artifact.State) storage.Artifact {
 	d.Helper()
-	r := d.started[0].Request
+	r := d.request(id)
 	policy, err := r.Spec.Policy.Complete(r.Author, nil, false)
 	require.NoError(d, err)
 	r.Spec.Policy = policy
 	bundle, err := artifact.BundleHash(r.Files, r.Spec)
 	require.NoError(d, err)
-	record, _, err := artifact.Chain{}.Extend(1, "submitted", r.Author, time.Now(), bundle, "x")
+	record, _, err := artifact.Chain{}.Extend(r.Version, "submitted", r.Author, time.Now(), bundle, "x")
 	require.NoError(d, err)
-	file := storage.StoredFile{Role: artifact.Primary, Filename: "fix.sh", Key: storage.ContentKey("fix", 1, "fix.sh"), ContentHash: r.Files[0].ContentHash, Size: r.Files[0].Size}
+	var files []storage.StoredFile
+	for _, f := range r.Files {
+		files = append(files, storage.StoredFile{
+			Role: f.Role, Filename: f.Filename, Key: storage.ContentKey(r.ArtifactID, r.Version, f.StoredName()),
+			ContentHash: f.ContentHash, S3VersionID: f.S3VersionID, Size: f.Size,
+		})
+	}
 	require.NoError(d, d.store.Create(d.Context(), storage.Creation{
-		Request: r, Content: storage.Content{Files: []storage.StoredFile{file}, BundleHash: bundle}, State: artifact.InReview, Record: record,
+		Request: r, Content: storage.Content{Files: files, BundleHash: bundle}, State: state, Record: record,
 	}))
-	v, err := d.store.Version(d.Context(), "fix", 1)
+	v, err := d.store.Version(d.Context(), r.ArtifactID, r.Version)
 	require.NoError(d, err)
 	return v
 }
 
-func TestASubmissionIsOfTheTokensOwnerAndVouchedFor(t *testing.T) {
-	d := newArtifactDesk(t)
-	status, body := d.do(http.MethodPost, "/v1/artifacts", monitoring.ScopeArtifactSubmit, submission())
-	require.Equal(t, http.StatusAccepted, status, body)
-	require.JSONEq(t, `{"artifact_id":"fix","version":1,"workflow_id":"artifact/fix/v1"}`, body)
-	r := d.started[0].Request
-	require.Equal(t, "user:kim", r.Author)
-	hash, err := r.Hash()
-	require.NoError(t, err)
-	require.Equal(t, hash, r.Claim.BundleHash)
-	require.NoError(t, r.Claim.VerifySignature("fix", 1, d.public))
-	stored, err := d.store.Stat(t.Context(), "artifacts/fix/v1/fix.sh", "")
-	require.NoError(t, err)
-	require.Equal(t, r.Files[0].ContentHash, stored.ContentHash)
-
-	for field, change := range map[string]func(map[string]any){
-		"author":       func(s map[string]any) { s["author"] = "user:boss" },
-		"claim":        func(s map[string]any) { s["claim"] = map[string]any{"actor": "user:boss"} },
-		"artifact_id":  func(s map[string]any) { s["artifact_id"] = "../etc" },
-		"filename":     func(s map[string]any) { s["files"].([]map[string]any)[0]["filename"] = "../../x" },
-		"content_hash": func(s map[string]any) { s["files"].([]map[string]any)[0]["content_hash"] = artifact.HashOf(nil) },
-		"kind":         func(s map[string]any) { s["spec"].(map[string]any)["kind"] = "sorcery" },
-	} {
-		s := submission()
-		change(s)
-		status, body := d.do(http.MethodPost, "/v1/artifacts", monitoring.ScopeArtifactSubmit, s)
-		require.Equal(t, http.StatusBadRequest, status, body)
-		require.Contains(t, body, field)
+// step makes the next change of a version, as the lifecycle does.
+func (d *artifactDesk) step(v storage.Artifact, to artifact.State, change func(*storage.Step)) storage.Artifact {
+	d.Helper()
+	chain := artifact.Chain{Length: v.ChainLength, Last: v.ChainLast}
+	record, _, err := chain.Extend(v.Version, string(to), artifact.System, time.Now(), v.BundleHash, "x")
+	require.NoError(d, err)
+	s := storage.Step{ArtifactID: v.ArtifactID, Version: v.Version, Record: record, From: v.State, To: to}
+	if change != nil {
+		change(&s)
 	}
-	require.Len(t, d.started, 1)
-	d.answer = serviceerror.NewWorkflowExecutionAlreadyStarted("", "", "")
-	status, _ = d.do(http.MethodPost, "/v1/artifacts", monitoring.ScopeArtifactSubmit, submission())
-	require.Equal(t, http.StatusConflict, status)
+	require.NoError(d, d.store.Commit(d.Context(), s))
+	v, err = d.store.Version(d.Context(), v.ArtifactID, v.Version)
+	require.NoError(d, err)
+	return v
 }
 
-func TestDoorsActInTheNameOfTheTokensOwner(t *testing.T) {
-	d := newArtifactDesk(t)
-	for door, scope := range map[string]monitoring.Scope{
-		"submit": monitoring.ScopeArtifactSubmit, "withdraw": monitoring.ScopeArtifactSubmit, "decision": monitoring.ScopeArtifactApprove,
-		"execute": monitoring.ScopeArtifactExecute, "compensate": monitoring.ScopeArtifactExecute, "archive": monitoring.ScopeArtifactExecute,
-	} {
-		said := map[string]any{"bundle_hash": artifact.HashOf(nil), "comment": "well"}
-		if door == "decision" {
-			said["decision"] = "approve"
-		}
-		path := "/v1/artifacts/fix/versions/1/" + door
-		status, body := d.do(http.MethodPost, path, scope, said)
-		require.Equal(t, http.StatusOK, status, body)
-		require.Contains(t, body, `"state":"approved"`)
-		c := d.commands[len(d.commands)-1]
-		require.Equal(t, "user:kim", c.Actor)
-		require.NoError(t, c.VerifySignature("fix", 1, d.public))
-		require.Equal(t, artifact.HashOf(nil), c.BundleHash)
-
-		sent := len(d.commands)
-		status, _ = d.do(http.MethodPost, path, monitoring.ScopeRead, said)
-		require.Equal(t, http.StatusForbidden, status, door)
-		said["actor"] = "user:boss"
-		status, body = d.do(http.MethodPost, path, scope, said)
-		require.Equal(t, http.StatusBadRequest, status, "a claimed actor")
-		require.Contains(t, body, "actor")
-		require.Len(t, d.commands, sent)
+// objects are the keys in the bucket.
+func (d *artifactDesk) objects() []string {
+	d.Helper()
+	out, err := d.store.Client.ListObjectsV2(d.Context(), &s3.ListObjectsV2Input{Bucket: &d.store.Bucket})
+	require.NoError(d, err)
+	var keys []string
+	for _, o := range out.Contents {
+		keys = append(keys, *o.Key)
 	}
-	for status, answer := range map[int]error{
-		http.StatusConflict:            temporal.NewNonRetryableApplicationError("wrong_state: x", workflows.ErrRefused, nil),
-		http.StatusBadRequest:          temporal.NewNonRetryableApplicationError("bundle_hash is needed", workflows.ErrInvalid, nil),
-		http.StatusNotFound:            serviceerror.NewNotFound("no such workflow"),
-		http.StatusInternalServerError: temporal.NewNonRetryableApplicationError("x", "Odd", nil),
-	} {
-		d.answer = answer
-		got, body := d.do(http.MethodPost, "/v1/artifacts/fix/versions/1/execute", monitoring.ScopeArtifactExecute, map[string]any{})
-		require.Equal(t, status, got, body)
-	}
-	got, _ := d.do(http.MethodPost, "/v1/artifacts/a..b/versions/1/execute", monitoring.ScopeArtifactExecute, map[string]any{})
-	require.Equal(t, http.StatusBadRequest, got)
+	return keys
 }
 
-func TestReviewersReadWhatTheyDecideAbout(t *testing.T) {
-	d := newArtifactDesk(t)
-	status, body := d.do(http.MethodPost, "/v1/artifacts", monitoring.ScopeArtifactSubmit, submission())
-	require.Equal(t, http.StatusAccepted, status, body)
-	v := d.create()
-	for path, want := range map[string]string{
-		"":                               `"artifact_id":"fix"`,
-		"?state=in_review&limit=1":       v.BundleHash,
-		"?approver=user:lee":             `"items":[]`,
-		"/fix":                           v.BundleHash,
-		"/fix/versions/1":                `"wanted":["user:lee"]`,
-		"/fix/versions/1/transitions":    `"to":"in_review"`,
-		"/fix/versions/1/approvals":      `"items":[]`,
-		"/fix/versions/1/runs":           `"items":[]`,
-		"/fix/versions/1/provenance":     `v0001-0001-submitted`,
-		"/fix/versions/1/content":        "#!/bin/sh\n",
-		"/fix/versions/1/diff":           "+#!/bin/sh",
-		"/fix/versions/1/content?role=x": "role",
-	} {
-		status, body := d.do(http.MethodGet, "/v1/artifacts"+path, monitoring.ScopeRead, nil)
-		require.Contains(t, body, want, path)
-		if path != "/fix/versions/1/content?role=x" {
-			require.Equal(t, http.StatusOK, status, path)
-		}
-		require.NotContains(t, body, "GSI1PK")
-	}
-	for path, want := range map[string]int{
-		"/none": http.StatusNotFound, "/fix/versions/2": http.StatusNotFound, "/fix/versions/1/content?role=rollback": http.StatusNotFound,
-		"?state=odd": http.StatusBadRequest, "?approver=odd": http.StatusBadRequest, "?cursor=odd": http.StatusBadRequest,
-	} {
-		status, body := d.do(http.MethodGet, "/v1/artifacts"+path, monitoring.ScopeRead, nil)
-		require.Equal(t, want, status, "%s %s", path, body)
-	}
-	status, body = d.do(http.MethodPut, "/v1/artifacts/fix/versions/1/content", monitoring.ScopeArtifactSubmit, map[string]any{"files": submission()["files"]})
-	require.Equal(t, http.StatusConflict, status, fmt.Sprint("it is no draft any more: ", body))
+// requireNothingLeft wants no lifecycle, no object and no file on disk.
+func (d *artifactDesk) requireNothingLeft() {
+	d.Helper()
+	require.Empty(d, d.started)
+	require.Empty(d, d.objects())
+	d.requireNoFiles()
+}
 
-	_, err := d.store.Client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &d.store.Bucket, Key: &v.Files[0].Key, Body: bytes.NewReader([]byte("#!/bin/sh\nevil\n"))})
-	require.NoError(t, err)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.url+"/v1/artifacts/fix/versions/1/content", http.NoBody)
-	require.NoError(t, err)
-	request.Header.Set("Authorization", "Bearer "+d.token[monitoring.ScopeRead])
-	response, err := http.DefaultClient.Do(request)
-	if err == nil {
-		defer response.Body.Close()
-		_, err = io.ReadAll(response.Body)
-	}
-	require.Error(t, err, "changed content never looks whole")
+func (d *artifactDesk) requireNoFiles() {
+	d.Helper()
+	files, err := os.ReadDir(d.folder)
+	require.NoError(d, err)
+	require.Empty(d, files)
 }

@@ -10,8 +10,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"millrace/domain/artifact"
 	"millrace/domain/cloudinfra"
 	"millrace/domain/factory"
+	storedartifact "millrace/storage/artifact"
+	workflows "millrace/workflows/artifact"
 )
 
 // serveContract serves the OpenAPI document, made once, when all routes are known.
@@ -37,15 +40,23 @@ var cloudInfraPackage = reflect.TypeFor[cloudinfra.Latest]().PkgPath()
 // readModels are the packages of read models.
 var readModels = map[string]bool{reflect.TypeFor[factory.Latest]().PkgPath(): true, cloudInfraPackage: true}
 
-// schemaName names the schema of a type. Those of the cloud infrastructure are
-// named after it: it has views, sections and factories of its own.
+// prefixes are the packages whose schemas are named after them: they have types
+// of the same names as others.
+var prefixes = map[string]string{
+	cloudInfraPackage:                               "CloudInfra",
+	reflect.TypeFor[artifact.Spec]().PkgPath():      "Artifact",
+	reflect.TypeFor[storedartifact.Run]().PkgPath(): "Artifact",
+	reflect.TypeFor[workflows.Status]().PkgPath():   "Artifact",
+}
+
+// schemaName names the schema of a type.
 func schemaName(t reflect.Type, hint string) string {
 	name, element := huma.DefaultSchemaNamer(t, hint), t
 	for element.Kind() == reflect.Pointer || element.Kind() == reflect.Slice {
 		element = element.Elem()
 	}
-	if element.PkgPath() == cloudInfraPackage {
-		return "CloudInfra" + name
+	if prefix := prefixes[element.PkgPath()]; !strings.HasPrefix(name, prefix) {
+		return prefix + name
 	}
 	return name
 }

@@ -28,6 +28,7 @@ type Problem struct {
 	Status   int          `json:"status" doc:"HTTP status code."`
 	Detail   string       `json:"detail,omitempty" doc:"What went wrong this time."`
 	Instance string       `json:"instance,omitempty" format:"uri" doc:"Identifies the request; it is in the server's log too."`
+	Reason   string       `json:"reason,omitempty" doc:"Stable word for why a state or a rule does not allow it." example:"not_an_approver"`
 	Errors   []FieldError `json:"errors,omitempty" doc:"Fields that break a rule."`
 
 	cause   error
@@ -48,6 +49,12 @@ func NewProblem(status int, code, detail string) *Problem {
 // WithField names a field that breaks a rule.
 func (p *Problem) WithField(field, rule string) *Problem {
 	p.Errors = append(p.Errors, FieldError{Field: field, Rule: rule})
+	return p
+}
+
+// WithReason adds a stable word for why it is refused.
+func (p *Problem) WithReason(reason string) *Problem {
+	p.Reason = reason
 	return p
 }
 

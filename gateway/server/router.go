@@ -50,9 +50,16 @@ type Operation struct {
 	MaxBody int64
 	// Problems are the statuses it may answer besides those of every operation.
 	Problems []int
+	// Timeout bounds the operation, the sending of its answer included; 0 stands
+	// for that of the server.
+	Timeout time.Duration
 	// Streaming lifts the timeouts, for answers that go on: their context ends
 	// with the client, or when the server stops.
 	Streaming bool
+	// Body and Answers describe what the framework can't know: a body that the
+	// handler reads itself, and answers that are no JSON.
+	Body    *huma.RequestBody
+	Answers map[int]*huma.Response
 }
 
 const (
@@ -96,10 +103,22 @@ func Handle[I, O any](r *Router, op Operation, handler func(context.Context, *I)
 		noteError(ctx, &problem)
 		return nil, &problem
 	})
+	if op.Body != nil {
+		r.operation(op).RequestBody = op.Body // told before, the framework would read it
+	}
 	responses := described.Responses
 	for _, status := range op.Also {
 		responses[strconv.Itoa(status)] = responses[strconv.Itoa(max(op.Status, http.StatusOK))]
 	}
+}
+
+// operation is an operation in the contract.
+func (r *Router) operation(op Operation) *huma.Operation {
+	item := r.api.OpenAPI().Paths[op.Path]
+	if op.Method == http.MethodPut {
+		return item.Put
+	}
+	return item.Post
 }
 
 // Mount adds a handler outside the API that needs no token, such as the pages of
@@ -113,8 +132,11 @@ func (r *Router) describe(op Operation) huma.Operation {
 		Responses: map[string]*huma.Response{},
 	}
 	limit := r.server.limitTime
-	if op.Streaming {
+	switch {
+	case op.Streaming:
 		limit = r.server.liftLimits
+	case op.Timeout > 0:
+		limit = limitTo(op.Timeout)
 	}
 	described.Middlewares = append(described.Middlewares, limit)
 	problems := []int{http.StatusBadRequest, http.StatusInternalServerError}
@@ -135,6 +157,9 @@ func (r *Router) describe(op Operation) huma.Operation {
 			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: &huma.Schema{Ref: problemSchema}}},
 		}
 	}
+	for status, answer := range op.Answers {
+		described.Responses[strconv.Itoa(status)] = answer
+	}
 	return described
 }
 
@@ -148,6 +173,18 @@ func (s *Server) limitTime(ctx huma.Context, next func(huma.Context)) {
 	limited, cancel := context.WithTimeout(ctx.Context(), s.timeout)
 	defer cancel()
 	next(huma.WithContext(ctx, limited))
+}
+
+// limitTo ends an operation that takes longer than a time of its own, and has the
+// connection wait as long.
+func limitTo(timeout time.Duration) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		_, w := humachi.Unwrap(ctx)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + writeTimeout)) // a writer without deadlines has none to move
+		limited, cancel := context.WithTimeout(ctx.Context(), timeout)
+		defer cancel()
+		next(huma.WithContext(ctx, limited))
+	}
 }
 
 // liftLimits lets an answer go on until its client leaves or the server stops.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"millrace/domain/artifact"
 	"millrace/domain/exact"
 	"millrace/domain/factory"
 	"millrace/domain/monitoring"
@@ -139,6 +140,7 @@ func newAPI(mux chi.Router) huma.API {
 	cfg.Components.Schemas = schemas
 	schemas.RegisterTypeAlias(reflect.TypeFor[exact.Decimal](), reflect.TypeFor[float64]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[factory.Millis](), reflect.TypeFor[time.Time]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[artifact.Duration](), reflect.TypeFor[string]())
 	schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
 	return humachi.New(mux, cfg)
 }
