@@ -15,6 +15,8 @@ const (
 	// outage is how long a stage waits for a store that does not answer. Reports are
 	// made after midnight and read in the morning: a broken night still gives one.
 	outage = 6 * time.Hour
+	// untilTimeout leaves it to ScheduleToClose to end retries.
+	untilTimeout = 100_000
 	// maxDrafts is the first draft and the corrected one.
 	maxDrafts = 2
 	// leastWriting is the least time in which asking a model makes sense.
@@ -25,7 +27,7 @@ const (
 
 // storeRetries: a store that throttles is asked again soon, one that is down
 // every two minutes. What can't succeed comes back as a final error.
-var storeRetries = temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: 2 * time.Minute}
+var storeRetries = temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: 2 * time.Minute, MaximumAttempts: untilTimeout}
 
 // planOptions: a lookup of settings and one listing.
 var planOptions = workflow.ActivityOptions{
@@ -51,7 +53,9 @@ var mergeOptions = workflow.ActivityOptions{
 // workflow sets as ScheduleToClose.
 var draftOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 3 * time.Minute,
-	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 5 * time.Second, BackoffCoefficient: 2, MaximumInterval: 2 * time.Minute},
+	RetryPolicy: &temporal.RetryPolicy{
+		InitialInterval: 5 * time.Second, BackoffCoefficient: 2, MaximumInterval: 2 * time.Minute, MaximumAttempts: untilTimeout,
+	},
 }
 
 // publishOptions: two small reads and three writes.
@@ -63,14 +67,18 @@ var publishOptions = workflow.ActivityOptions{
 // about yesterday that comes at noon is of little use.
 var deliverOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 30 * time.Second, ScheduleToCloseTimeout: 3 * time.Hour,
-	RetryPolicy: &temporal.RetryPolicy{InitialInterval: 5 * time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute},
+	RetryPolicy: &temporal.RetryPolicy{
+		InitialInterval: 5 * time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute, MaximumAttempts: untilTimeout,
+	},
 }
 
 // awaitOptions: as long as a report may take. It beats from its own goroutine, so
 // that another worker takes over where one dies.
 var awaitOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: targetTimeout, ScheduleToCloseTimeout: targetTimeout, HeartbeatTimeout: 30 * time.Second,
-	RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
+	RetryPolicy: &temporal.RetryPolicy{
+		InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second, MaximumAttempts: untilTimeout,
+	},
 }
 
 // targetTimeout is more than all stages may take together.
