@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -65,26 +66,38 @@ func newPage(doc Document, draft *Draft, origin Origin) page {
 		Language: doc.language(), Title: doc.Title, Target: doc.Target, Date: doc.Date, Timezone: doc.Timezone,
 		Verdict: doc.Verdict, VerdictText: w.verdict + ": " + w.verdicts[doc.Verdict], Label: label(w, draft, origin),
 	}
-	for i, section := range doc.Sections {
-		if i == 1 {
-			p.Sections = append(p.Sections, keyFigures(doc, w))
-		}
-		body := bodyOf(section, draft, w)
-		if i == 0 && doc.Empty && body.Prose == w.nothing {
-			body.Prose = w.empty
-		}
-		p.Sections = append(p.Sections, body)
-	}
-	if len(doc.Sections) < 2 {
-		p.Sections = append(p.Sections, keyFigures(doc, w))
-	}
-	p.Sections = append(p.Sections, pageSection{Heading: w.verification, Tables: []Table{anchorTable(doc, w)}})
+	p.Sections = sectionsOf(doc, draft, w)
 	if !doc.Empty {
 		for _, chart := range doc.Charts {
 			p.Charts = append(p.Charts, draw(chart, doc.Timezone, w))
 		}
 	}
 	return p
+}
+
+// sectionsOf adds to a document's sections those that every report has, unless the
+// document has them itself: the main figures before the second, with the charts,
+// and the raw figures at the end.
+func sectionsOf(doc Document, draft *Draft, w phrases) []pageSection {
+	has := func(heading string) bool {
+		return slices.ContainsFunc(doc.Sections, func(s Section) bool { return s.Heading == heading })
+	}
+	var sections []pageSection
+	for i, section := range doc.Sections {
+		if i == 1 && !has(w.keyFigures) {
+			sections = append(sections, keyFigures(doc, w))
+		}
+		body := bodyOf(section, draft, w)
+		body.Charts = section.Heading == w.keyFigures
+		if i == 0 && doc.Empty && body.Prose == w.nothing {
+			body.Prose = w.empty
+		}
+		sections = append(sections, body)
+	}
+	if !has(w.verification) {
+		sections = append(sections, pageSection{Heading: w.verification, Tables: []Table{anchorTable(doc, w)}})
+	}
+	return sections
 }
 
 func label(w phrases, draft *Draft, origin Origin) string {

@@ -28,7 +28,7 @@ type pageChart struct {
 	Width, Height          int
 	Left, Right, Top       int
 	Bottom                 int
-	Curves                 []curve
+	Curves                 []pageCurve
 	Limits                 []mark
 	Values                 []mark
 	Times                  []mark
@@ -36,7 +36,7 @@ type pageChart struct {
 	Empty                  string
 }
 
-type curve struct {
+type pageCurve struct {
 	Name  string
 	Class int
 	// Path is broken where there are no data; Dots are points without a neighbour.
@@ -135,8 +135,8 @@ func (a axes) y(value exact.Decimal) string {
 }
 
 // curve draws a line, broken at each gap and wherever points are missing.
-func (a axes) curve(line Line, gaps []Span, class int) curve {
-	c := curve{Name: line.Name, Class: class}
+func (a axes) curve(line Line, gaps []Span, class int) pageCurve {
+	c := pageCurve{Name: line.Name, Class: class}
 	var path strings.Builder
 	for _, run := range runs(line.Points, gaps) {
 		if len(run) == 1 {
