@@ -8,9 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"millrace/edge/jobs"
 	"millrace/edge/outbox"
 	"millrace/edge/publisher"
 	"millrace/edge/simulator"
+	"millrace/platform/mqtt"
 )
 
 // plant is one simulated factory: its generator and, if wanted, its publisher,
@@ -19,7 +21,11 @@ type plant struct {
 	id        string
 	runner    *simulator.Runner
 	publisher *publisher.Publisher
-	unlock    func()
+	// device and line are the factory's jobs and its connection for them; nil when
+	// it takes none.
+	device *jobs.Device
+	line   *mqtt.Subscriber
+	unlock func()
 }
 
 // Run simulates until the context ends or the duration is over.
@@ -96,11 +102,19 @@ func (c *simulateCommand) plant(id string, log *slog.Logger) (p *plant, err erro
 	if err != nil {
 		return nil, err
 	}
-	generator, err := simulator.NewGenerator(c.options(id, sequence))
+	options := c.options(id, sequence)
+	p = &plant{id: id, unlock: unlock}
+	if c.takesJobs() {
+		if err := c.reach(p, log); err != nil {
+			return nil, err
+		}
+		options.Adjustment = p.device.Memory.Adjustment
+	}
+	generator, err := simulator.NewGenerator(options)
 	if err != nil {
 		return nil, err
 	}
-	p = &plant{id: id, runner: simulator.NewRunner(generator, box, log), unlock: unlock}
+	p.runner = simulator.NewRunner(generator, box, log)
 	p.runner.Store = file.Store
 	p.runner.Dropping = func() bool { return watch.is(simulator.DrillDrop) }
 	if c.Publish {
@@ -138,6 +152,10 @@ func (p *plant) work(ctx, working context.Context) error {
 	group.Go(func() { p.runner.Run(working) })
 	if p.publisher != nil {
 		group.Go(func() { p.publisher.Loop(working) })
+	}
+	if p.device != nil {
+		group.Go(func() { p.device.Run(working) })
+		group.Go(func() { p.line.Run(working) })
 	}
 	group.Wait()
 	return p.finish(ctx)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"millrace/edge/jobs"
 	"millrace/edge/simulator"
 )
 
@@ -33,6 +34,8 @@ type simulateCommand struct {
 
 	Publish bool   `help:"Also publish the outbox."`
 	Drill   string `help:"Begin an outage drill, or end it with none: drop stops generating, backlog stops publishing. While running, write the name into the file .drill of the outbox, or remove that." enum:",none,drop,backlog" default:"" placeholder:"NAME"`
+
+	JobDrill string `help:"Have jobs go wrong: fail, silent (done and not answered), slow=DURATION, duplicate (answered twice), or end it with none. While running, write it into the file .job-drill of the outbox, or remove that." default:"" placeholder:"DRILL"`
 
 	start time.Time
 }
@@ -61,6 +64,9 @@ func (c *simulateCommand) Validate() error {
 	}
 	if c.Rate < 0 || c.Duration < 0 {
 		problems = append(problems, errors.New("--rate and --duration: must not be negative"))
+	}
+	if _, err := jobs.ParseDrill(c.JobDrill); err != nil {
+		problems = append(problems, fmt.Errorf("--job-drill: %w", err))
 	}
 	problems = append(problems, c.checkStart())
 	return errors.Join(problems...)
@@ -147,7 +153,16 @@ func (c *simulateCommand) options(factoryID string, sequence int64) simulator.Op
 func (c *simulateCommand) sequenceFile(factoryID string) simulator.SequenceFile {
 	path := strings.ReplaceAll(c.Sequence, factoryMark, factoryID)
 	if path == "" {
-		path = filepath.Join(filepath.Dir(filepath.Clean(c.OutboxDir)), factoryID+"-publish-sequence")
+		path = c.beside(factoryID + "-publish-sequence")
 	}
 	return simulator.NewSequenceFile(path)
 }
+
+// beside is the path of a file beside the outbox.
+func (c *simulateCommand) beside(name string) string {
+	return filepath.Join(filepath.Dir(filepath.Clean(c.OutboxDir)), name)
+}
+
+// takesJobs tells whether the factory is one that can be reached: it publishes,
+// and it goes on.
+func (c *simulateCommand) takesJobs() bool { return c.Publish && c.Start == "" }

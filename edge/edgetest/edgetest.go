@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"millrace/edge/outbox"
+	"millrace/platform/queue"
 	"millrace/storage/objects"
 	"millrace/storage/storagetest"
 )
@@ -54,6 +55,15 @@ func New(t testing.TB) *Factory {
 	f.CAFile, f.CertFile, f.KeyFile = files.CA, files.Cert, files.Key
 	post(t, control+"/iot/bridge", map[string]string{"factory_id": f.ID, "bucket": f.Bucket.Name, "queue_url": f.QueueURL})
 	return f
+}
+
+// JobResults is a queue of its own that the rules send the factory's answers to
+// jobs to.
+func (f *Factory) JobResults(t testing.TB) queue.Queue {
+	t.Helper()
+	client, url := storagetest.Queue(t)
+	post(t, os.Getenv("MILLRACE_LOCAL_CONTROL")+"/iot/bridge", map[string]string{"factory_id": f.ID, "job_results_queue_url": url})
+	return queue.Queue{Client: client, URL: url}
 }
 
 func post(t testing.TB, url string, body any) []byte {

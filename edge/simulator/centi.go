@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 
 	"millrace/domain/exact"
 )
@@ -27,6 +28,18 @@ func (c *Centi) UnmarshalText(text []byte) error {
 	}
 	*c = Centi(whole)
 	return nil
+}
+
+// UnmarshalJSON reads a JSON number, or a string of one; null changes nothing.
+func (c *Centi) UnmarshalJSON(body []byte) error {
+	text := string(body)
+	if text == "null" {
+		return nil
+	}
+	if unquoted, err := strconv.Unquote(text); err == nil {
+		text = unquoted
+	}
+	return c.UnmarshalText([]byte(text))
 }
 
 // String writes two decimals ("24.50", "-0.05").

@@ -15,6 +15,9 @@ func (g *Generator) statePayload(at time.Duration) statePayload {
 		Pressure:    p.Pressure.draw(g.rng),
 	}
 	g.disturb(&sensor, at)
+	if g.options.Adjustment != nil {
+		g.options.Adjustment().change(&sensor)
+	}
 	return statePayload{
 		AggregationWindowSeconds: int(StateInterval / time.Second),
 		Sensor:                   sensor,

@@ -40,6 +40,8 @@ type Options struct {
 	DownNodes []string
 	// Sequence is the last publish sequence number used.
 	Sequence int64
+	// Adjustment, where set, is what jobs changed at the factory by now.
+	Adjustment func() Adjustment
 }
 
 // Check reports everything that is wrong with the options.

@@ -64,14 +64,6 @@ func readBack(t testing.TB, m Message) sent {
 	return s
 }
 
-// UnmarshalJSON lets tests read payloads back.
-func (c *Centi) UnmarshalJSON(data []byte) error {
-	if string(data) == "null" {
-		return nil
-	}
-	return c.UnmarshalText(data)
-}
-
 func only(all []sent, source factory.SourceType) []sent {
 	var list []sent
 	for _, s := range all {
