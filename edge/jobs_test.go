@@ -75,7 +75,8 @@ func (r *reached) answer(n int) artifact.JobReply {
 		if i < 0 {
 			return false
 		}
-		reply, r.came = r.came[i], slices.Delete(r.came, i, i+1)
+		reply = r.came[i]
+		r.came = slices.Delete(r.came, i, i+1)
 		return true
 	}, 30*time.Second, 10*time.Millisecond)
 	return reply
