@@ -33,6 +33,9 @@ const maxDocument = 8 << 20
 // ErrNotFound tells that there is no such report.
 var ErrNotFound = objects.ErrNotFound
 
+// ErrDamaged tells that a document is not what was written.
+var ErrDamaged = errors.New("document is damaged")
+
 // ErrNotModified tells that a report is still what the caller has.
 var ErrNotModified = errors.New("report is not modified")
 
@@ -53,7 +56,7 @@ func (s Store) ReadJSON(ctx context.Context, key string, document any) error {
 		return err
 	}
 	if err := json.Unmarshal(body, document); err != nil {
-		return fmt.Errorf("read object %s: %w", key, err)
+		return fmt.Errorf("read object %s: %w: %w", key, ErrDamaged, err)
 	}
 	return nil
 }

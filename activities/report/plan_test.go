@@ -1,0 +1,79 @@
+package report
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"millrace/domain/report"
+	workflows "millrace/workflows/report"
+)
+
+func planner() Planner {
+	return Planner{Settings: report.DefaultSettings(), Writing: 45 * time.Minute}
+}
+
+func TestAPlanIsTheLocalDayBefore(t *testing.T) {
+	for _, c := range []struct {
+		at, zone, date string
+		hours          int
+	}{
+		{"2026-01-01T15:30:00Z", "", "2026-01-01", 24},
+		{"2025-12-31T15:30:00Z", "", "2025-12-31", 24},
+		{"2026-01-01T14:59:59Z", "", "2025-12-31", 24},
+		{"2026-03-29T22:30:00Z", "Europe/Berlin", "2026-03-29", 23},
+		{"2026-10-25T23:30:00Z", "Europe/Berlin", "2026-10-25", 24},
+		{"2026-03-01T05:30:00Z", "America/New_York", "2026-02-28", 24},
+	} {
+		at, err := time.Parse(time.RFC3339, c.at)
+		require.NoError(t, err)
+		plan, err := planner().PlanReport(t.Context(), workflows.PlanRequest{At: at, Timezone: c.zone})
+		require.NoError(t, err)
+		require.Equal(t, c.date, plan.Date, c.at)
+		require.Len(t, plan.Hours, c.hours, c.at)
+		require.Equal(t, []string{"factory-a", "factory-b", "factory-c", "cloud-infra"}, plan.Targets)
+		require.EqualValues(t, 2700, plan.WritingSeconds)
+	}
+}
+
+func TestAPlanTellsUnknownTargets(t *testing.T) {
+	plan, err := planner().PlanReport(t.Context(), workflows.PlanRequest{Date: "2026-01-01", Targets: []string{"cloud-infra", "factory-z", "../x", "cloud-infra", "factory-z"}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"cloud-infra"}, plan.Targets)
+	require.Equal(t, []string{"factory-z", "../x"}, plan.Unknown)
+	require.Equal(t, "2025-12-31", plan.Previous)
+}
+
+func TestAPlanThatCannotBeMadeIsFinal(t *testing.T) {
+	for _, req := range []workflows.PlanRequest{
+		{Date: "2026-02-30"}, {Date: "2026-01-01", Timezone: "Mars/Olympus"}, {Date: "2026-01-01", Targets: make([]string, maxTargets+1)},
+	} {
+		_, err := planner().PlanReport(t.Context(), req)
+		failed, ok := errors.AsType[*temporal.ApplicationError](err)
+		require.True(t, ok)
+		require.True(t, failed.NonRetryable())
+	}
+}
+
+func TestAPlanFindsWhatTheDayBeforeLacks(t *testing.T) {
+	p := newPlant(t)
+	written := func(date, target string, key func(prefix, date, target string) string) {
+		require.NoError(t, p.Store.Bucket.Put(t.Context(), key("reports/daily", date, target), "text/plain", []byte("x")))
+	}
+	for _, target := range []string{"factory-a", "factory-b"} {
+		written("2025-12-31", target, report.MarkdownKey)
+	}
+	written("2025-12-31", "factory-a", report.MetadataKey)
+	plan := planner()
+	plan.Store = p.Store
+	p.calls.Take()
+	got, err := plan.PlanReport(t.Context(), workflows.PlanRequest{Date: "2026-01-01", MakeUp: true})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"ListObjectsV2": 1}, p.calls.Take())
+	require.Equal(t, []workflows.TargetDate{
+		{Target: "factory-b", Date: "2025-12-31"}, {Target: "factory-c", Date: "2025-12-31"}, {Target: "cloud-infra", Date: "2025-12-31"},
+	}, got.Missed, "one that lacks its metadata is not finished")
+}
