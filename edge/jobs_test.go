@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,13 +45,34 @@ func newReached(t *testing.T) *reached {
 	return r
 }
 
-// simulate runs the program; it ends with the test unless it is ended before.
+// simulate runs the program; it ends with the test unless it is killed before.
 func (r *reached) simulate(args ...string) (kill func()) {
 	r.Helper()
 	program := start(r.T, r.Factory, r.root, append([]string{"simulate", "--factory", r.ID, "--profile", "factory-a", "--publish", "--speed", "30"}, args...)...)
+	end := sync.OnceFunc(func() { program.Wait() })
+	r.Cleanup(func() {
+		program.Process.Signal(syscall.SIGTERM)
+		end()
+		r.settle()
+	})
 	return func() {
 		require.NoError(r, program.Process.Kill())
-		program.Wait()
+		end()
+	}
+}
+
+// settle waits until the broker has stored what was under way.
+func (r *reached) settle() {
+	for stored := -1; ; time.Sleep(200 * time.Millisecond) {
+		now := 0
+		for _, err := range r.Bucket.List(context.Background(), "", "") {
+			require.NoError(r, err)
+			now++
+		}
+		if now == stored {
+			return
+		}
+		stored = now
 	}
 }
 
