@@ -186,6 +186,7 @@ func (v *verifier) sentence(section string, s Sentence) {
 		}
 		cited, facts = append(cited, fact), append(facts, fact.tokens...)
 	}
+	v.language(section, s.Text, cited)
 	v.factories(section, s.Text)
 	for _, t := range tokensOf(v.lang, s.Text) {
 		v.token(section, t, facts)
@@ -211,18 +212,22 @@ func (v *verifier) form(section, text string) {
 	if found := spelled[v.lang].FindString(text); found != "" {
 		v.add("spelled_number", section, strings.TrimSpace(found), "numbers are written in digits")
 	}
-	v.language(section, text)
 }
 
-func (v *verifier) language(section, text string) {
+// language checks the letters of a sentence, but for those of names that a cited
+// finding has.
+func (v *verifier) language(section, text string, cited []factText) {
 	korean := false
-	for _, r := range text {
-		switch {
-		case unicode.Is(unicode.Hangul, r):
-			korean = true
-		case unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r):
-			v.add("language", section, string(r), "there are letters of another script")
-			return
+	for _, word := range strings.Fields(text) {
+		named := slices.ContainsFunc(cited, func(f factText) bool { return strings.Contains(f.plain, word) })
+		for _, r := range word {
+			switch {
+			case unicode.Is(unicode.Hangul, r):
+				korean = korean || !named || v.lang == Korean
+			case unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) && !named:
+				v.add("language", section, word, "there are letters of another script")
+				return
+			}
 		}
 	}
 	if korean != (v.lang == Korean) {

@@ -98,7 +98,7 @@ var (
 		English: regexp.MustCompile(`(?i)\b(?:real|actual|production)\s(?:incidents?|accidents?|outages?|emergenc\w+|fires?)\b|\b(?:incident|accident|outage|fire)s?\s(?:occurred|happened|took place|broke out)\b|\bcasualt\w+`),
 	}
 	denied = map[Language]*regexp.Regexp{
-		Korean:  regexp.MustCompile(`않|아니|아닌|없|마십시오|말아야`),
+		Korean:  regexp.MustCompile(`않|아니|아닌|아닙|없|마십시오|말아야|안\s?[됩되된]`),
 		English: regexp.MustCompile(`(?i)\b(?:not|never|no)\b|n't\b`),
 	}
 )
@@ -111,7 +111,7 @@ var spelled = map[Language]*regexp.Regexp{
 }
 
 // markup is what only code may write.
-var markup = regexp.MustCompile("[|<>`*#\\[\\]\\\\{}\\n\\r\\t]|__|~~|!\\[|\\]\\(|(?i:https?:|ftp:|www\\.|mailto:|javascript:|data:)|&[a-zA-Z#][a-zA-Z0-9]*;|^\\s*(?:[-+•·▪●○■]\\s|\\d+[.)]\\s)")
+var markup = regexp.MustCompile("[|<>`*#\\[\\]\\\\{}\\n\\r\\t]|~~|!\\[|\\]\\(|(?i:https?:|ftp:|www\\.|mailto:|javascript:|data:[a-z]+/)|&[a-zA-Z#][a-zA-Z0-9]*;|^\\s*(?:[-+•·▪●○■]\\s|\\d+[.)]\\s)")
 
 // vocabulary are Latin words that need no fact.
 var vocabulary = newVocabulary(`risk score ai llm s3 processed raw kst utc iot aws pod pods node nodes workload workloads snapshot pipeline cpu gpu memory disk
