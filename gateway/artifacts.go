@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"log/slog"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/crypto/ssh"
 
+	"millrace/domain/artifact"
 	"millrace/gateway/server"
 	"millrace/platform/awsconf"
 	"millrace/platform/secret"
@@ -22,7 +24,12 @@ import (
 // newArtifacts is what the routes of artifacts are made of. The gateway comes up
 // without Temporal too: only what drives a lifecycle needs it.
 func newArtifacts(ctx context.Context, cfg settings, aws aws.Config, client *dynamodb.Client, registry prometheus.Registerer, logger *slog.Logger) (server.ArtifactConfig, error) {
-	signer, err := signingKey(ctx, cfg, aws)
+	secrets := &secret.Reader{AWS: secretsmanager.NewFromConfig(aws), Now: time.Now}
+	signer, err := signingKey(ctx, cfg, secrets)
+	if err != nil {
+		return server.ArtifactConfig{}, err
+	}
+	sealing, err := sealingKey(ctx, cfg, secrets)
 	if err != nil {
 		return server.ArtifactConfig{}, err
 	}
@@ -39,18 +46,17 @@ func newArtifacts(ctx context.Context, cfg settings, aws aws.Config, client *dyn
 	}
 	objects := awsconf.NewS3(aws)
 	return server.ArtifactConfig{
-		Store: artifactstore.New(client, cfg.GovernanceTable, objects, bucket), Workflows: temporal, Signer: signer,
+		Store: artifactstore.New(client, cfg.GovernanceTable, objects, bucket), Workflows: temporal, Signer: signer, SealingKey: sealing,
 		UploadFolder: cfg.UploadFolder, Now: time.Now,
 	}, nil
 }
 
 // signingKey is the key by which the gateway vouches; nil without one.
-func signingKey(ctx context.Context, cfg settings, aws aws.Config) (ssh.Signer, error) {
+func signingKey(ctx context.Context, cfg settings, secrets *secret.Reader) (ssh.Signer, error) {
 	if cfg.SigningKey == "" {
 		return nil, nil //nolint:nilnil // no key is a setting, not an error
 	}
-	reader := secret.Reader{AWS: secretsmanager.NewFromConfig(aws), Now: time.Now}
-	text, err := reader.Read(ctx, secret.Reference(cfg.SigningKey))
+	text, err := secrets.Read(ctx, secret.Reference(cfg.SigningKey))
 	if err != nil {
 		return nil, err
 	}
@@ -59,4 +65,20 @@ func signingKey(ctx context.Context, cfg settings, aws aws.Config) (ssh.Signer, 
 		return nil, fmt.Errorf("MILLRACE_GATEWAY_SIGNING_KEY: must refer to an OpenSSH private key: %w", err)
 	}
 	return signer, nil
+}
+
+// sealingKey is the key that signs exported provenance; nil without one.
+func sealingKey(ctx context.Context, cfg settings, secrets *secret.Reader) (ed25519.PrivateKey, error) {
+	if cfg.ProvenanceKey == "" {
+		return nil, nil
+	}
+	text, err := secrets.Read(ctx, secret.Reference(cfg.ProvenanceKey))
+	if err != nil {
+		return nil, err
+	}
+	key, err := artifact.ParseSealingKey([]byte(text + "\n"))
+	if err != nil {
+		return nil, fmt.Errorf("MILLRACE_PROVENANCE_SIGNING_KEY: %w", err)
+	}
+	return key, nil
 }

@@ -13,6 +13,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,21 +52,24 @@ type desk struct {
 	tokens map[string]string
 	store  monitoringstore.Store
 	bucket artifactstore.Store
+	// public is the other half of the gateway's keys.
+	public ed25519.PublicKey
 }
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	tab, tokens, bucket := storagetest.Table(t, storagetest.Monitoring), storagetest.Table(t, storagetest.Monitoring), storagetest.Bucket(t)
-	_, private, err := ed25519.GenerateKey(rand.Reader)
+	public, private, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
 	block, err := ssh.MarshalPrivateKey(private, "")
 	require.NoError(t, err)
 	signer, err := ssh.NewSignerFromKey(private)
 	require.NoError(t, err)
 	t.Setenv("MILLRACE_TEST_SIGNING_KEY", string(pem.EncodeToMemory(block)))
-	cfg, err := parse(t, "--governance-table="+tab.Name, "--monitoring-table="+tokens.Name, "--data-bucket="+bucket.Name, "--signing-key=env:MILLRACE_TEST_SIGNING_KEY")
+	cfg, err := parse(t, "--governance-table="+tab.Name, "--monitoring-table="+tokens.Name, "--data-bucket="+bucket.Name,
+		"--signing-key=env:MILLRACE_TEST_SIGNING_KEY", "--provenance-signing-key=env:MILLRACE_TEST_SIGNING_KEY")
 	require.NoError(t, err)
-	d := &desk{T: t, cfg: cfg, tokens: map[string]string{}}
+	d := &desk{T: t, cfg: cfg, tokens: map[string]string{}, public: public}
 	c := ownNamespace(t)
 	d.serve()
 	d.bucket = artifactstore.New(tab.Client, tab.Name, awsconf.NewS3(storagetest.Config(t)), bucket.Name)
@@ -302,7 +306,12 @@ func TestAnArtifactIsDrivenOverHTTP(t *testing.T) {
 	require.Equal(t, http.StatusOK, d.say(kim, http.MethodGet, v1+"/content", nil, &content))
 	require.Equal(t, "#!/bin/sh\necho fixed\n", content)
 	require.Equal(t, http.StatusOK, d.say(kim, http.MethodGet, v1+"/provenance/statements", nil, &statements))
-	require.Contains(t, statements, "v0001-0001-submitted")
+	first, _, _ := strings.Cut(statements, "\n")
+	var envelope artifact.Envelope
+	require.NoError(t, json.Unmarshal([]byte(first), &envelope))
+	statement, err := envelope.Open(artifact.StatementPayload, d.public)
+	require.NoError(t, err)
+	require.Contains(t, string(statement), "v0001-0001-submitted")
 
 	var approvals server.ArtifactPage[server.ArtifactApproval]
 	require.Equal(t, http.StatusOK, d.say(kim, http.MethodGet, v1+"/approvals", nil, &approvals))

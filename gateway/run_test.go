@@ -90,9 +90,11 @@ func TestTheProgramSaysWhyItCanNotStart(t *testing.T) {
 	require.NoError(t, err)
 	defer listener.Close() //nolint:errcheck // the test is over
 	for name, c := range map[string]struct{ flag, want string }{
-		"no such key file": {"--token-keys-file=" + file + ".absent", "read key ring"},
-		"bad key":          {"--token-keys-file=" + file, "keys.k1 must be 32 bytes"},
-		"port in use":      {"--address=" + listener.Addr().String(), "address already in use"},
+		"no such key file":  {"--token-keys-file=" + file + ".absent", "read key ring"},
+		"bad key":           {"--token-keys-file=" + file, "keys.k1 must be 32 bytes"},
+		"no artifact key":   {"--signing-key=env:MILLRACE_ABSENT_KEY", "MILLRACE_ABSENT_KEY"},
+		"no provenance key": {"--provenance-signing-key=env:MILLRACE_ABSENT_KEY", "MILLRACE_ABSENT_KEY"},
+		"port in use":       {"--address=" + listener.Addr().String(), "address already in use"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := parse(t, c.flag)

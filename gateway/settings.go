@@ -23,6 +23,7 @@ type settings struct {
 	ArtifactBucket  string        `help:"Bucket of artifacts; empty takes the bucket of all objects." env:"MILLRACE_ARTIFACT_BUCKET"`
 	UploadFolder    string        `help:"Folder for uploads while they arrive, up to 800 MiB; empty takes that of temporary files." env:"MILLRACE_UPLOAD_FOLDER" type:"existingdir" placeholder:"FOLDER"`
 	SigningKey      string        `help:"Reference (env:NAME, file:PATH or aws-secret:ID) of the OpenSSH private key by which the gateway vouches for who acts on artifacts." env:"MILLRACE_GATEWAY_SIGNING_KEY" placeholder:"REFERENCE"`
+	ProvenanceKey   string        `name:"provenance-signing-key" help:"Reference (env:NAME, file:PATH or aws-secret:ID) of the Ed25519 private key, OpenSSH or PEM, that signs exported provenance as DSSE envelopes." env:"MILLRACE_PROVENANCE_SIGNING_KEY" placeholder:"REFERENCE"`
 	MinuteRetention time.Duration `help:"How long minute summaries of sources are kept." default:"336h" env:"MILLRACE_MINUTE_RETENTION"`
 	PriceTableFile  string        `help:"Price table of models (JSON), for signals that come without a cost; without one they stay without." env:"MILLRACE_PRICE_TABLE_FILE" placeholder:"FILE"`
 	SlackSinkFile   string        `help:"Stand in for Slack: keep what is posted to /dev/slack/{scope} in this file and show it there, to this machine only. For trying Millrace out." env:"MILLRACE_SLACK_SINK_FILE" placeholder:"FILE"`
@@ -45,9 +46,12 @@ const minMinuteRetention = 2 * time.Hour
 // Validate refuses settings that can't work, all of them in one error.
 func (s settings) Validate() error {
 	problems := []error{s.Stores.Validate(), s.Factories.Validate()}
-	if s.SigningKey != "" {
-		if err := secret.Reference(s.SigningKey).Check(); err != nil {
-			problems = append(problems, fmt.Errorf("MILLRACE_GATEWAY_SIGNING_KEY: %w", err))
+	for variable, reference := range map[string]string{"MILLRACE_GATEWAY_SIGNING_KEY": s.SigningKey, "MILLRACE_PROVENANCE_SIGNING_KEY": s.ProvenanceKey} {
+		if reference == "" {
+			continue
+		}
+		if err := secret.Reference(reference).Check(); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", variable, err))
 		}
 	}
 	for _, origin := range s.CORSOrigins {

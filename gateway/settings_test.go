@@ -37,9 +37,9 @@ func TestSettingsComeFromTheEnvironment(t *testing.T) {
 }
 
 func TestSettingsThatCanNotWorkAreNamedTogether(t *testing.T) {
-	_, err := parse(t, "--cors-origins=*,dash.example.org,https://a.example.org/", "--budget-write=0", "--budget-read=-1", "--data-bucket=X")
+	_, err := parse(t, "--cors-origins=*,dash.example.org,https://a.example.org/", "--budget-write=0", "--budget-read=-1", "--data-bucket=X", "--signing-key=x", "--provenance-signing-key=y")
 	require.Error(t, err)
-	for _, part := range []string{`"*"`, `"dash.example.org"`, `"https://a.example.org/"`, "MILLRACE_BUDGET_WRITE", "MILLRACE_BUDGET_READ", "MILLRACE_DATA_BUCKET"} {
+	for _, part := range []string{`"*"`, `"dash.example.org"`, `"https://a.example.org/"`, "MILLRACE_BUDGET_WRITE", "MILLRACE_BUDGET_READ", "MILLRACE_DATA_BUCKET", "MILLRACE_GATEWAY_SIGNING_KEY", "MILLRACE_PROVENANCE_SIGNING_KEY"} {
 		require.ErrorContains(t, err, part)
 	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"net/http"
 	"time"
@@ -32,6 +33,8 @@ type ArtifactConfig struct {
 	// Signer signs what the gateway vouches for; nil vouches for nothing, which
 	// only workers take that allow unverified commands.
 	Signer ssh.Signer
+	// SealingKey signs exported provenance; nil exports it unsigned.
+	SealingKey ed25519.PrivateKey
 	// UploadFolder is where content lies while it is received; "" stands for the
 	// folder of temporary files.
 	UploadFolder string

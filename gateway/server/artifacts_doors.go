@@ -192,10 +192,7 @@ func (a artifactRoutes) replace(ctx context.Context, in *replaceInput) (*statusO
 	if err != nil {
 		return nil, err
 	}
-	var files []artifact.File
-	for _, file := range f.files {
-		files = append(files, file.file())
-	}
+	files := f.described()
 	if err := artifact.CheckFiles(files); err != nil {
 		return nil, artifactProblem("body", err)
 	}

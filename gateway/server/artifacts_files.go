@@ -35,7 +35,7 @@ func (a artifactRoutes) addFiles(r *Router) {
 	Handle(r, downloadOperation("get-artifact-provenance-document", artifactPath+"/provenance", "Read the provenance document of all versions", objects.JSON), a.document)
 	lines := readOperation("export-artifact-provenance", artifactVersion+"/provenance/statements", "Export the provenance chain as in-toto statements, one a line")
 	lines.Answers = map[int]*huma.Response{http.StatusOK: {
-		Description: "In-toto statements (v1).", Content: map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: huma.TypeString}}},
+		Description: "In-toto statements (v1), each in a DSSE envelope where the gateway has a key for that.", Content: map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}}
 	Handle(r, lines, a.statements)
 }
@@ -234,7 +234,7 @@ func (a artifactRoutes) statements(ctx context.Context, in *ArtifactPath) (*huma
 	}
 	var text bytes.Buffer
 	for _, record := range records {
-		line, err := artifact.Canonical(record.Statement(in.ID, files))
+		line, err := a.exported(record.Statement(in.ID, files))
 		if err != nil {
 			return nil, err
 		}
@@ -246,4 +246,17 @@ func (a artifactRoutes) statements(ctx context.Context, in *ArtifactPath) (*huma
 		ctx.SetStatus(http.StatusOK)
 		_, _ = ctx.BodyWriter().Write(text.Bytes()) // the client is gone when this fails
 	}}, nil
+}
+
+// exported is a statement as a line, in a signed envelope where there is a key.
+func (a artifactRoutes) exported(s artifact.Statement) ([]byte, error) {
+	statement, err := artifact.Canonical(s)
+	if err != nil || a.SealingKey == nil {
+		return statement, err
+	}
+	envelope, err := artifact.Seal(statement, artifact.StatementPayload, a.SealingKey)
+	if err != nil {
+		return nil, err
+	}
+	return artifact.Canonical(envelope)
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"regexp"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -57,6 +59,16 @@ func (f *form) close() {
 	for _, end := range f.closed {
 		end()
 	}
+}
+
+// described are the files without their content, in one order however they came.
+func (f *form) described() []artifact.File {
+	slices.SortFunc(f.files, func(a, b received) int { return cmp.Compare(a.role, b.role) })
+	var files []artifact.File
+	for _, file := range f.files {
+		files = append(files, file.file())
+	}
+	return files
 }
 
 // formReader reads bodies in both of their forms.

@@ -28,10 +28,9 @@ const (
 	// send.
 	uploadIdle = 10 * time.Second
 	uploadTime = 10 * time.Minute
-	// storeTime bounds the storing of what was received, and uploadLease how long
-	// nobody else may store under the same number: it must be longer.
-	storeTime   = 3 * time.Minute
-	uploadLease = 5 * time.Minute
+	// storeTime bounds the storing of what was received; it must be shorter than
+	// the time for which a number is reserved.
+	storeTime = 3 * time.Minute
 )
 
 var errUploadTooLarge = errors.New("the files are larger than allowed")

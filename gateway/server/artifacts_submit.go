@@ -71,9 +71,7 @@ func (a artifactRoutes) submit(ctx context.Context, in *submitInput) (*submitted
 		return nil, err
 	}
 	defer f.close()
-	for _, file := range f.files {
-		request.Files = append(request.Files, file.file())
-	}
+	request.Files = f.described()
 	if _, err := withVersion(request, 1).Check(); err != nil {
 		return nil, artifactProblem("body", err)
 	}
@@ -199,7 +197,7 @@ func submitted(r artifact.Request) *submittedOutput {
 
 // makeReserved claims the number, stores the content and starts the lifecycle.
 func (a artifactRoutes) makeReserved(ctx context.Context, r artifact.Request, f *form, fingerprint string) (*submittedOutput, error) {
-	claim := storage.NewReservation(r, fingerprint, rand.Text(), a.Now().UTC(), uploadLease)
+	claim := storage.NewReservation(r, fingerprint, rand.Text(), a.Now().UTC())
 	overtook, err := a.Store.Reserve(ctx, claim)
 	if err != nil {
 		return nil, artifactProblem("", err)

@@ -2,8 +2,11 @@ package artifactcmd
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -93,8 +96,8 @@ func (c SubmitCommand) request(ctx context.Context, store storage.Store) (artifa
 		paths = append(paths, c.Rollback)
 	}
 	for i, path := range paths {
-		if info, err := os.Stat(path); err == nil {
-			r.Files[i].Size = info.Size()
+		if err := hashFile(&r.Files[i], path); err != nil {
+			return r, err
 		}
 	}
 	if _, err := r.Check(); err != nil {
@@ -103,12 +106,43 @@ func (c SubmitCommand) request(ctx context.Context, store storage.Store) (artifa
 	if _, err := store.Version(ctx, r.ArtifactID, r.Version); err == nil {
 		return r, fmt.Errorf("version %d of %s: %w", r.Version, r.ArtifactID, storage.ErrTaken)
 	}
+	if err := reserve(ctx, store, r); err != nil {
+		return r, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, storage.ReservationTime-time.Minute)
+	defer cancel()
 	for i, path := range paths {
 		if err := upload(ctx, store, r, i, path); err != nil {
 			return r, err
 		}
 	}
 	return c.claim(r)
+}
+
+// hashFile says what a file is before it is uploaded.
+func hashFile(f *artifact.File, path string) error {
+	body, err := os.Open(path) //nolint:gosec // the operator names the file
+	if err != nil {
+		return fmt.Errorf("open content: %w", err)
+	}
+	defer body.Close() //nolint:errcheck // only read
+	sum := sha256.New()
+	if f.Size, err = io.Copy(sum, body); err != nil {
+		return fmt.Errorf("read content: %w", err)
+	}
+	f.ContentHash = artifact.HashString(sum.Sum(nil))
+	return nil
+}
+
+// reserve claims the number of a version, as the gateway does, so that nobody
+// else writes content under it meanwhile.
+func reserve(ctx context.Context, store storage.Store, r artifact.Request) error {
+	fingerprint, err := r.Hash()
+	if err != nil {
+		return err
+	}
+	_, err = store.Reserve(ctx, storage.NewReservation(r, fingerprint, rand.Text(), now()))
+	return err
 }
 
 func upload(ctx context.Context, store storage.Store, r artifact.Request, i int, path string) error {
@@ -118,11 +152,15 @@ func upload(ctx context.Context, store storage.Store, r artifact.Request, i int,
 	}
 	defer body.Close() //nolint:errcheck // only read
 	f := &r.Files[i]
+	hash := f.ContentHash
 	stored, err := store.Put(ctx, storage.ContentKey(r.ArtifactID, r.Version, f.StoredName()), "application/octet-stream", body)
 	if err != nil {
 		return err
 	}
-	f.ContentHash, f.S3VersionID, f.Size = stored.ContentHash, stored.S3VersionID, stored.Size
+	if stored.ContentHash != hash {
+		return fmt.Errorf("%s was changed while it was uploaded", path)
+	}
+	f.S3VersionID = stored.S3VersionID
 	return nil
 }
 

@@ -24,16 +24,20 @@ type Reservation struct {
 	Until  time.Time `json:"until"`
 }
 
+// ReservationTime is how long a claim holds: whoever holds one must have stored
+// the content and started the lifecycle well before it is over.
+const ReservationTime = 5 * time.Minute
+
 func reservationKey(id string, version int) table.Key {
 	return table.Key{Partition: partition(id), Sort: fmt.Sprintf("RESERVED#%d", version)}
 }
 
-// NewReservation is a claim that holds from now for a while.
-func NewReservation(r artifact.Request, fingerprint, holder string, now time.Time, lease time.Duration) Reservation {
+// NewReservation is a claim that holds from now on.
+func NewReservation(r artifact.Request, fingerprint, holder string, now time.Time) Reservation {
 	key := reservationKey(r.ArtifactID, r.Version)
 	return Reservation{
 		common:      newCommon("reservation", r.ArtifactID, r.Version, now, keys{SK: key.Sort}),
-		Fingerprint: fingerprint, Holder: holder, Until: now.Add(lease),
+		Fingerprint: fingerprint, Holder: holder, Until: now.Add(ReservationTime),
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 func claim(fingerprint, holder string, at time.Time) storage.Reservation {
-	return storage.NewReservation(artifact.Request{ArtifactID: "fix", Version: 1}, fingerprint, holder, at, time.Minute)
+	return storage.NewReservation(artifact.Request{ArtifactID: "fix", Version: 1}, fingerprint, holder, at)
 }
 
 func TestOneOfManySubmissionsGetsANumber(t *testing.T) {
@@ -53,9 +53,9 @@ func TestAReservationPassesToTheSameSubmissionAndWhenItsTimeIsOver(t *testing.T)
 	require.True(t, found)
 	require.Equal(t, "retry", held.Holder)
 
-	_, err = w.store.Reserve(t.Context(), claim("b", "other", noon.Add(time.Minute)))
+	_, err = w.store.Reserve(t.Context(), claim("b", "other", noon.Add(storage.ReservationTime)))
 	require.ErrorIs(t, err, storage.ErrTaken)
-	overtook, err = w.store.Reserve(t.Context(), claim("b", "other", noon.Add(2*time.Minute)))
+	overtook, err = w.store.Reserve(t.Context(), claim("b", "other", noon.Add(2*storage.ReservationTime)))
 	require.NoError(t, err)
 	require.False(t, overtook, "what came before was another submission")
 
