@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"millrace/platform/config"
 	"millrace/platform/temporalconf"
 )
 
@@ -24,16 +25,18 @@ type Command struct {
 }
 
 // ApplyCommand makes the schedules what they should be.
-type ApplyCommand struct{}
+type ApplyCommand struct {
+	config.ReportTime
+}
 
 // Run prints what it did about each schedule.
-func (ApplyCommand) Run(ctx context.Context, logger *slog.Logger) error {
-	c, err := temporalconf.Dial(ctx, logger, prometheus.NewRegistry())
+func (c *ApplyCommand) Run(ctx context.Context, logger *slog.Logger) error {
+	temporal, err := temporalconf.Dial(ctx, logger, prometheus.NewRegistry())
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	return Apply(ctx, c.ScheduleClient(), Definitions(), os.Stdout)
+	defer temporal.Close()
+	return Apply(ctx, temporal.ScheduleClient(), Definitions(c.ReportTime), os.Stdout)
 }
 
 // Apply creates or updates schedules and prints a line for each. Applying twice

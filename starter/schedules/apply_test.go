@@ -9,12 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 
+	"millrace/platform/config"
 	"millrace/workflows/names"
 )
 
@@ -29,10 +31,12 @@ func dial(t *testing.T) client.Client {
 	return c
 }
 
+var midnight = config.ReportTime{Timezone: "Asia/Seoul", Time: "00:30"}
+
 // own are the definitions under ids of this test alone.
 func own(t *testing.T, c client.Client) []Definition {
 	t.Helper()
-	definitions := Definitions()
+	definitions := Definitions(midnight)
 	for i := range definitions {
 		definitions[i].ID = fmt.Sprintf("%s-test-%d", definitions[i].ID, time.Now().UnixNano())
 		t.Cleanup(func() {
@@ -64,13 +68,17 @@ func TestApplyingTwiceChangesNothing(t *testing.T) {
 		description, err := c.ScheduleClient().GetHandle(t.Context(), d.ID).Describe(t.Context())
 		require.NoError(t, err)
 		action := description.Schedule.Action.(*client.ScheduleWorkflowAction)
-		require.Equal(t, names.QueueScheduled, action.TaskQueue)
+		require.Equal(t, d.taskQueue(), action.TaskQueue)
 		require.Equal(t, d.ID, action.ID)
 		require.Equal(t, d.Overlap, description.Schedule.Policy.Overlap)
 		require.Equal(t, d.CatchUp, description.Schedule.Policy.CatchupWindow)
 		require.Equal(t, d.Summary, description.Schedule.State.Note)
 		require.Contains(t, string(description.Memo.GetFields()["purpose"].GetData()), d.Summary)
 		require.False(t, description.Schedule.State.Paused)
+		if d.Daily != nil {
+			require.Equal(t, "15:30:00", description.Info.NextActionTimes[0].UTC().Format(time.TimeOnly), "half past midnight in Seoul")
+			continue
+		}
 		require.Equal(t, d.Offset, time.Duration(description.Info.NextActionTimes[0].UnixNano())%d.Every)
 	}
 }
@@ -124,9 +132,55 @@ func TestOtherHandsAreUndone(t *testing.T) {
 }
 
 func TestEveryScheduleBoundsWhatItMakesUpFor(t *testing.T) {
-	for _, d := range Definitions() {
-		require.LessOrEqual(t, d.CatchUp, max(time.Hour, 2*d.Every), d.ID)
+	for _, d := range Definitions(midnight) {
+		every := d.Every
+		if d.Daily != nil {
+			every = 24 * time.Hour
+		}
+		require.LessOrEqual(t, d.CatchUp, max(time.Hour, 2*every), d.ID)
 		require.Positive(t, d.CatchUp, d.ID)
-		require.Less(t, d.Offset, d.Every, d.ID)
+		require.Less(t, d.Offset, every, d.ID)
 	}
+}
+
+func TestTheDailyReportFollowsItsZone(t *testing.T) {
+	c := dial(t)
+	definition := own(t, c)
+	report := definition[len(definition)-1:]
+	require.Equal(t, names.DailyReport, report[0].Workflow)
+	require.Equal(t, names.QueueReports, report[0].taskQueue())
+	apply(t, c, report)
+	require.Contains(t, apply(t, c, report), "unchanged")
+
+	moved := daily(config.ReportTime{Timezone: "Europe/Berlin", Time: "06:15"})
+	moved.ID = report[0].ID
+	out := apply(t, c, []Definition{moved})
+	require.Contains(t, out, `time of day ["00:30:00"] -> ["06:15:00"]`)
+	require.Contains(t, out, `zone "Asia/Seoul" -> "Europe/Berlin"`)
+	require.Contains(t, out, `input [{"timezone":"Asia/Seoul","report_type":"daily_factory_operations_draft"}] -> [{"timezone":"Europe/Berlin"`)
+	require.Contains(t, apply(t, c, []Definition{moved}), "unchanged")
+	description, err := c.ScheduleClient().GetHandle(t.Context(), moved.ID).Describe(t.Context())
+	require.NoError(t, err)
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	for _, next := range description.Info.NextActionTimes {
+		require.Equal(t, "06:15", next.In(berlin).Format("15:04"))
+	}
+
+	hand := func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+		in.Description.Schedule.Spec.Calendars[0].DayOfWeek = []client.ScheduleRange{{Start: 1, End: 5}}
+		return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
+	}
+	require.NoError(t, c.ScheduleClient().GetHandle(t.Context(), moved.ID).Update(t.Context(), client.ScheduleUpdateOptions{DoUpdate: hand}))
+	require.Contains(t, apply(t, c, []Definition{moved}), `time of day ["06:15:00 on some days"] -> ["06:15:00"]`)
+}
+
+func TestTimesThatAreNoneAreRefusedAtTheDoor(t *testing.T) {
+	var cli struct {
+		Apply ApplyCommand `cmd:""`
+	}
+	parser, err := kong.New(&cli)
+	require.NoError(t, err)
+	_, err = parser.Parse([]string{"apply", "--report-timezone=Mars/Olympus"})
+	require.ErrorContains(t, err, "MILLRACE_REPORT_TIMEZONE")
 }

@@ -4,37 +4,68 @@ package schedules
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
+	"millrace/platform/config"
 	"millrace/workflows/artifact"
 	"millrace/workflows/cloudinfra"
 	"millrace/workflows/factory"
 	"millrace/workflows/names"
 	"millrace/workflows/observability"
+	"millrace/workflows/report"
 )
 
-// Definition is what one schedule should be. Its runs are workflows {ID}-{time}
-// on the task queue scheduled.
+// Definition is what one schedule should be. Its runs are workflows {ID}-{time}.
 type Definition struct {
 	ID       string
 	Workflow string
 	Input    any
 	Summary  string
+	// TaskQueue is scheduled where it is empty.
+	TaskQueue string
 	// Every and Offset are in UTC: runs are due at whole multiples of Every plus
 	// Offset.
 	Every, Offset time.Duration
-	Overlap       enums.ScheduleOverlapPolicy
+	// Daily, where set, is instead of them the local time of a run each day.
+	Daily   *TimeOfDay
+	Overlap enums.ScheduleOverlapPolicy
 	// CatchUp is how late a run may start after an outage; Temporal's default is a
 	// year.
 	CatchUp time.Duration
 }
 
-// Definitions are all schedules.
-func Definitions() []Definition {
+// TimeOfDay is a time in an IANA zone, whatever the zone's clocks do. Where they
+// skip it there is no run that day, and the next one makes up for it.
+type TimeOfDay struct {
+	Hour, Minute int
+	Zone         string
+}
+
+// Definitions are all schedules; reports says when the daily report is made.
+func Definitions(reports config.ReportTime) []Definition {
+	return append(fixed(), daily(reports))
+}
+
+// daily is the schedule of the daily report. Its settings have been checked.
+func daily(reports config.ReportTime) Definition {
+	hour, minute, _ := reports.Clock()
+	return Definition{
+		ID: names.ScheduleDailyReport, Workflow: names.DailyReport, TaskQueue: names.QueueReports,
+		Input:   report.DailyInput{Timezone: reports.Timezone, ReportType: report.ReportType},
+		Summary: "Report on the local day before", Daily: &TimeOfDay{Hour: hour, Minute: minute, Zone: reports.Timezone},
+		// Days in an outage are made up for: by runs that start late, and by each run
+		// for the day before its own, which buffering one run may drop.
+		Overlap: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE, CatchUp: report.CatchUp,
+	}
+}
+
+// fixed are the schedules that no setting changes.
+func fixed() []Definition {
 	return []Definition{
 		{
 			ID: names.ScheduleFactoryRefresh, Workflow: names.FactoryRefresh,
@@ -88,13 +119,28 @@ func Definitions() []Definition {
 }
 
 func (d Definition) spec() client.ScheduleSpec {
+	if d.Daily != nil {
+		return client.ScheduleSpec{Calendars: []client.ScheduleCalendarSpec{d.Daily.calendar()}, TimeZoneName: d.Daily.Zone}
+	}
 	return client.ScheduleSpec{
 		Intervals: []client.ScheduleIntervalSpec{{Every: d.Every, Offset: d.Offset}}, TimeZoneName: "UTC",
 	}
 }
 
+func (t TimeOfDay) calendar() client.ScheduleCalendarSpec {
+	at := func(n int) []client.ScheduleRange { return []client.ScheduleRange{{Start: n}} }
+	return client.ScheduleCalendarSpec{Hour: at(t.Hour), Minute: at(t.Minute), Second: at(0)}
+}
+
+func (d Definition) taskQueue() string {
+	if d.TaskQueue == "" {
+		return names.QueueScheduled
+	}
+	return d.TaskQueue
+}
+
 func (d Definition) action() *client.ScheduleWorkflowAction {
-	action := &client.ScheduleWorkflowAction{ID: d.ID, Workflow: d.Workflow, TaskQueue: names.QueueScheduled, StaticSummary: d.Summary}
+	action := &client.ScheduleWorkflowAction{ID: d.ID, Workflow: d.Workflow, TaskQueue: d.taskQueue(), StaticSummary: d.Summary}
 	if d.Input != nil {
 		action.Args = []any{d.Input}
 	}
@@ -130,6 +176,8 @@ func aspects(s client.Schedule) map[string]string {
 			intervals[i] = interval.Every.String() + "+" + interval.Offset.String()
 		}
 		show("interval", intervals)
+		show("time of day", timesOfDay(s.Spec.Calendars))
+		show("zone", s.Spec.TimeZoneName)
 		show("jitter", s.Spec.Jitter.String())
 		show("bounds", []bool{s.Spec.StartAt.IsZero(), s.Spec.EndAt.IsZero()})
 	}
@@ -146,6 +194,42 @@ func aspects(s client.Schedule) map[string]string {
 		show("input", inputOf(action.Args))
 	}
 	return all
+}
+
+// timesOfDay are the local times of calendars. A calendar of other days than
+// every one says so.
+func timesOfDay(calendars []client.ScheduleCalendarSpec) []string {
+	times := make([]string, len(calendars))
+	for i, c := range calendars {
+		times[i] = ranges(c.Hour) + ":" + ranges(c.Minute) + ":" + ranges(c.Second)
+		if !everyDay(c) {
+			times[i] += " on some days"
+		}
+	}
+	return times
+}
+
+// everyDay tells whether a calendar is for all days, as Temporal describes one:
+// its defaults are filled in.
+func everyDay(c client.ScheduleCalendarSpec) bool {
+	whole := func(given []client.ScheduleRange, first, last int) bool {
+		return len(given) == 0 || (len(given) == 1 && given[0].Start == first && given[0].End == last && given[0].Step <= 1)
+	}
+	return whole(c.DayOfMonth, 1, 31) && whole(c.Month, 1, 12) && whole(c.DayOfWeek, 0, 6) && len(c.Year) == 0
+}
+
+func ranges(given []client.ScheduleRange) string {
+	text := ""
+	for i, r := range given {
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprintf("%02d", r.Start)
+		if r.End > r.Start {
+			text += fmt.Sprintf("-%02d/%d", r.End, max(r.Step, 1))
+		}
+	}
+	return text
 }
 
 // inputOf is the JSON of a workflow's arguments, which a described schedule has

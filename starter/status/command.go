@@ -58,9 +58,9 @@ func (c *Command) Run(ctx context.Context, logger *slog.Logger) error {
 		OldestAge: func(ctx context.Context, url string) (time.Duration, bool, error) {
 			return queueage.Source{Client: metrics, QueueURL: url, Now: time.Now}.Age(ctx)
 		},
-		ConsumerID: names.TelemetryIngestID, DrainID: names.RuleErrorDrainID,
+		ConsumerID: names.TelemetryIngestID, DrainIDs: []string{names.RuleErrorDrainID, names.JobResultDrainID},
 	}
-	for _, d := range schedules.Definitions() {
+	for _, d := range schedules.Definitions(config.ReportTime{}) {
 		sources.ScheduleIDs = append(sources.ScheduleIDs, d.ID)
 	}
 	report := sources.Gather(ctx)

@@ -45,7 +45,7 @@ func sources(t *testing.T) Sources {
 		SQS: queues, QueueURLs: []string{url}, DLQs: []string{url}, Factories: []string{"factory-x", "factory-y"},
 		ScheduleIDs: []string{"status-" + unique, "status-none-" + unique},
 		ConsumerID:  func(n int) string { return fmt.Sprintf("status-consumer-%s/%d", unique, n) },
-		DrainID:     "status-drain-" + unique, Now: time.Now,
+		DrainIDs:    []string{"status-drain-" + unique, "status-drain-of-jobs-" + unique}, Now: time.Now,
 	}
 }
 
@@ -54,7 +54,7 @@ func TestNothingThereYet(t *testing.T) {
 	report := s.Gather(t.Context())
 	require.Empty(t, report.Problems)
 	require.Equal(t, StateMissing, report.Schedules[0].State)
-	require.Equal(t, []Workflow{{ID: s.ConsumerID(0), State: StateMissing}, {ID: s.DrainID, State: StateMissing}}, report.Workflows)
+	require.Equal(t, []Workflow{{ID: s.ConsumerID(0), State: StateMissing}, {ID: s.DrainIDs[0], State: StateMissing}, {ID: s.DrainIDs[1], State: StateMissing}}, report.Workflows)
 	require.Zero(t, *report.Queues[0].MessagesVisible)
 	require.Zero(t, *report.Queues[0].OldestAgeSeconds)
 	require.Equal(t, []Factory{{FactoryID: "factory-x"}, {FactoryID: "factory-y"}}, report.Factories)
@@ -117,9 +117,9 @@ func host(t *testing.T, c client.Client, taskQueue string) {
 
 func TestWorkflowsShowTheirHeartbeat(t *testing.T) {
 	s := sources(t)
-	host(t, s.Temporal, s.DrainID)
+	host(t, s.Temporal, s.DrainIDs[0])
 	for _, id := range []string{s.ConsumerID(0), s.ConsumerID(1)} {
-		_, err := s.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: s.DrainID}, "busy")
+		_, err := s.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: s.DrainIDs[0]}, "busy")
 		require.NoError(t, err)
 		t.Cleanup(func() {
 			require.NoError(t, s.Temporal.TerminateWorkflow(context.Background(), id, "", "test ends"))
@@ -127,7 +127,7 @@ func TestWorkflowsShowTheirHeartbeat(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		shown := s.Gather(t.Context()).Workflows
-		return len(shown) == 3 && shown[0].LastHeartbeatAt != nil && shown[1].LastHeartbeatAt != nil
+		return len(shown) == 4 && shown[0].LastHeartbeatAt != nil && shown[1].LastHeartbeatAt != nil
 	}, 20*time.Second, 200*time.Millisecond)
 	shown := s.Gather(t.Context()).Workflows
 	require.Equal(t, StateActive, shown[1].State)

@@ -28,10 +28,10 @@ type Sources struct {
 	Factories       []string
 	// ScheduleIDs are the schedules that should exist.
 	ScheduleIDs []string
-	// ConsumerID is the workflow id of a consumer, and DrainID that of the drain of
-	// failed rules.
+	// ConsumerID is the workflow id of a consumer, and DrainIDs those of the drains
+	// of the other queues.
 	ConsumerID func(n int) string
-	DrainID    string
+	DrainIDs   []string
 	// OldestAge tells how old the oldest message of a queue is, and whether that
 	// is known; nil where there is no CloudWatch.
 	OldestAge func(ctx context.Context, queueURL string) (age time.Duration, known bool, err error)
@@ -118,8 +118,7 @@ func (s Sources) runStatus(ctx context.Context, run *client.ScheduleWorkflowExec
 // maxConsumers bounds the search for consumers.
 const maxConsumers = 1000
 
-// workflows are the consumers, as many as there are without a gap, and the drain
-// of failed rules.
+// workflows are the consumers, as many as there are without a gap, and the drains.
 func (s Sources) workflows(ctx context.Context) ([]Workflow, error) {
 	var all []Workflow
 	for n := range maxConsumers {
@@ -132,8 +131,13 @@ func (s Sources) workflows(ctx context.Context) ([]Workflow, error) {
 		}
 		all = append(all, consumer)
 	}
-	drain, err := s.workflow(ctx, s.DrainID)
-	return append(all, drain), err
+	for _, id := range s.DrainIDs {
+		drain, err := s.workflow(ctx, id)
+		if all = append(all, drain); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }
 
 func (s Sources) workflow(ctx context.Context, id string) (Workflow, error) {
