@@ -154,6 +154,7 @@ func work(t *testing.T, c client.Client, store artifactstore.Store, gatewayKey s
 	logger := slog.New(slog.DiscardHandler)
 	all := activities.Activities{
 		Store: store, Vouchers: activities.Vouchers{Store: store, GatewayKeys: []string{gatewayKey}},
+		Floors:   map[artifact.Kind]artifact.Floor{artifact.HTTP: {Required: 2}},
 		Settings: workflows.Settings{ArchiveAfter: artifact.Duration(24 * time.Hour)}, Temporal: c, Now: time.Now, Logger: logger,
 	}
 	lifecycles, scripts := worker.New(c, names.QueueArtifacts, worker.Options{}), worker.New(c, names.QueueScripts, worker.Options{})
@@ -357,6 +358,26 @@ func TestContentUploadedLaterIsNotWhatWasApproved(t *testing.T) {
 	var output string
 	require.Equal(t, http.StatusOK, d.say("user:kim", http.MethodGet, v1+"/runs/"+executed.Runs[0].RunID+"/stdout", nil, &output))
 	require.Equal(t, "good\n", output)
+}
+
+// TestTheStatusTellsWhyASubmissionWasRefused by the floors of the worker, which
+// the gateway does not know.
+func TestTheStatusTellsWhyASubmissionWasRefused(t *testing.T) {
+	d := newDesk(t)
+	low := `{"artifact_id":"fix","spec":{"kind":"http","args":{"method":"POST","url":"https://example.org"},"policy":{"required":1,"approvers":["user:kim","user:park"]}}}`
+	require.Equal(t, http.StatusAccepted, d.form("user:lee", http.MethodPost, "/v1/artifacts", low, "{}", nil))
+	var status workflows.Status
+	require.Eventually(t, func() bool {
+		status = workflows.Status{}
+		return d.say("user:lee", http.MethodGet, "/v1/artifacts/fix/versions/1/status", nil, &status) == http.StatusOK && status.Refused == 1
+	}, 20*time.Second, 50*time.Millisecond)
+	require.Contains(t, status.Refusals[0].Reason, "policy.required must be at least 2")
+	require.Equal(t, http.StatusNotFound, d.say("user:lee", http.MethodGet, "/v1/artifacts/fix/versions/1", nil, nil))
+
+	var made server.ArtifactSubmitted
+	require.Equal(t, http.StatusAccepted, d.form("user:lee", http.MethodPost, "/v1/artifacts", strings.Replace(low, `"required":1`, `"required":2`, 1), "{}", &made))
+	require.Equal(t, 2, made.Version, "the number of the refused one stays taken")
+	d.await("/v1/artifacts/fix/versions/2", artifact.InReview)
 }
 
 // TestWithoutTemporalTheGatewaySaysSo has the reads go on.

@@ -24,6 +24,7 @@ type ArtifactWorkflows interface {
 	UpdateWorkflow(ctx context.Context, options client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error)
 	QueryWorkflow(ctx context.Context, workflowID, runID, queryType string, args ...any) (converter.EncodedValue, error)
 	DescribeWorkflow(ctx context.Context, workflowID, runID string) (*client.WorkflowExecutionDescription, error)
+	GetWorkflow(ctx context.Context, workflowID, runID string) client.WorkflowRun
 }
 
 // ArtifactConfig is what the artifact routes are made of.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
 
+	"millrace/domain/artifact"
 	workflows "millrace/workflows/artifact"
 	"millrace/workflows/names"
 )
@@ -30,6 +33,31 @@ func (a artifactRoutes) ask(ctx context.Context, path *ArtifactPath) (*statusOut
 	}
 	if err != nil {
 		return nil, temporalProblem(err)
+	}
+	if status.State == artifact.None {
+		return a.unborn(ctx, path, status)
+	}
+	return &statusOutput{Body: status}, nil
+}
+
+// unborn tells of a lifecycle that has written no version whether it is still at
+// it, or why it refused the submission: its own state does not outlive that.
+func (a artifactRoutes) unborn(ctx context.Context, path *ArtifactPath, status workflows.Status) (*statusOutput, error) {
+	status.ArtifactID, status.Version = path.ID, path.Version
+	id := names.ArtifactLifecycleID(path.ID, path.Version)
+	described, err := a.Workflows.DescribeWorkflow(ctx, id, "")
+	if err != nil {
+		return nil, temporalProblem(err)
+	}
+	if described.Status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		status.WaitingFor = "the content to be checked"
+		return &statusOutput{Body: status}, nil
+	}
+	status.WaitingFor = "nothing: the submission was refused"
+	err = a.Workflows.GetWorkflow(ctx, id, "").Get(ctx, nil)
+	if refused, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		status.Refused = 1
+		status.Refusals = []workflows.Refusal{{At: described.WorkflowCloseTime.UTC(), Verb: artifact.Create, Actor: status.Author, Reason: refused.Message()}}
 	}
 	return &statusOutput{Body: status}, nil
 }

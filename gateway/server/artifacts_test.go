@@ -75,6 +75,8 @@ func (l *lifecycles) QueryWorkflow(context.Context, string, string, string, ...a
 	return asked{}, l.answer
 }
 
+func (l *lifecycles) GetWorkflow(context.Context, string, string) client.WorkflowRun { return nil }
+
 // request is the one that started a version.
 func (d *artifactDesk) request(id string) artifact.Request {
 	d.Helper()

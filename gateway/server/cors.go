@@ -8,8 +8,8 @@ import (
 // Methods and headers that pages of the configured origins may use.
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
-	corsHeaders = "Authorization, Content-Type, If-Match, X-Request-Id"
-	corsExposed = "ETag, Location, Retry-After, X-Request-Id"
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
+	corsExposed = "Content-Digest, Content-Disposition, ETag, Location, Retry-After, X-Request-Id"
 	corsMaxAge  = "600"
 )
 

@@ -93,7 +93,7 @@ type groupMember struct {
 	UpdatedAt     time.Time `json:"updated_at"`
 }
 
-// AddMember adds an actor to a group.
+// AddMember adds an actor to a group; doing it again changes nothing.
 func (s Store) AddMember(ctx context.Context, group, actor string, now time.Time) error {
 	if err := artifact.CheckGroup(group); err != nil {
 		return err
@@ -101,9 +101,11 @@ func (s Store) AddMember(ctx context.Context, group, actor string, now time.Time
 	if err := artifact.CheckActor("actor", actor); err != nil {
 		return err
 	}
-	return s.Table.Put(ctx, groupMember{
-		PK: "GROUP#" + group, SK: "MEMBER#" + actor, Entity: "group_member", Version: 1, SchemaVersion: schemaVersion,
-		Actor: actor, CreatedAt: now, UpdatedAt: now,
+	return s.Table.Update(ctx, table.Change{
+		Key: table.Key{Partition: "GROUP#" + group, Sort: "MEMBER#" + actor},
+		SetOnce: map[string]any{
+			"entity": "group_member", "version": 1, "schema_version": schemaVersion, "actor": actor, "created_at": now, "updated_at": now,
+		},
 	}, nil)
 }
 
