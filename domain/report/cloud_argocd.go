@@ -32,7 +32,7 @@ func (s cloudSight) argocd(section cloudSight) *CloudArgoCD {
 	}
 	for _, app := range s.fields.children("apps") {
 		if app.name("sync_status") != "Synced" || app.name("health_status") != "Healthy" {
-			a.Apps = cloudMergeMaps(a.Apps, map[string]cloudMinutes{app.name("name"): {s.span}})
+			a.Apps = cloudMergeMaps(a.Apps, map[string]cloudMinutes{app.name("name"): {s.span}}, cloudMinutes.merge)
 		}
 	}
 	return a
@@ -49,6 +49,6 @@ func (a *CloudArgoCD) merge(o *CloudArgoCD) *CloudArgoCD {
 	last.Samples = a.Samples.merge(o.Samples)
 	last.MaxOutOfSync, last.MaxDegraded = cloudMax(a.MaxOutOfSync, o.MaxOutOfSync), cloudMax(a.MaxDegraded, o.MaxDegraded)
 	last.OutOfSync, last.Degraded = a.OutOfSync.Add(o.OutOfSync), a.Degraded.Add(o.Degraded)
-	last.Apps = cloudMergeMaps(a.Apps, o.Apps)
+	last.Apps = cloudMergeMaps(a.Apps, o.Apps, cloudMinutes.merge)
 	return &last
 }

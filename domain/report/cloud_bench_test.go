@@ -11,7 +11,7 @@ func BenchmarkCloudHour(b *testing.B) {
 	hour := day.Hours()[10]
 	var bodies []cloudBody
 	var size int64
-	for _, body := range bodiesOf(slices.Collect(cloudDay(day).Objects())) {
+	for _, body := range cloudBodiesOf(slices.Collect(cloudDay(day).Objects())) {
 		if s, ok := readCloudSample(body.half, body.body, DefaultSettings()); ok && hour.Contains(s.at) {
 			bodies, size = append(bodies, body), size+int64(len(body.body))
 		}
@@ -19,7 +19,7 @@ func BenchmarkCloudHour(b *testing.B) {
 	b.SetBytes(size)
 	b.ReportAllocs()
 	for b.Loop() {
-		if s := summaryOf(day, hour, bodies); s.InputCounts.Fast != 60 {
+		if s := cloudSummaryOf(day, hour, bodies); s.InputCounts.Fast != 60 {
 			b.Fatal("samples are missing")
 		}
 	}

@@ -6,24 +6,24 @@ import "millrace/domain/exact"
 // was collected. A value that was not measured is a hole in its curve.
 func (w *cloudWriter) charts() []Chart {
 	fast, slow := w.gaps(CloudFast), w.gaps(CloudSlow)
-	status := w.chart("status", "", fast, w.line("status", func(p CloudPoint) *exact.Decimal { return chartCount(p.Status) }))
+	status := w.chart("status", fast, w.line("status", func(p CloudPoint) *exact.Decimal { return chartCount(p.Status) }))
 	status.Limits = []Limit{
 		{Name: w.say("limit.warning"), Value: exact.FromInt(2)},
 		{Name: w.say("limit.critical"), Value: exact.FromInt(3)},
 	}
 	return []Chart{
 		status,
-		w.chart("5xx", "", fast, Line{Name: "5xx", Points: w.points(func(p CloudPoint) *exact.Decimal { return p.Alb5xx })}),
-		w.chart("kubernetes", "", slow,
+		w.chart("5xx", fast, Line{Name: "5xx", Points: w.points(func(p CloudPoint) *exact.Decimal { return p.Alb5xx })}),
+		w.chart("kubernetes", slow,
 			w.line("nodes", func(p CloudPoint) *exact.Decimal { return chartCount(p.NodesNotReady) }),
 			w.line("pods", func(p CloudPoint) *exact.Decimal { return chartCount(p.PodsNotOK) })),
-		w.chart("collection", "", fast, w.line("samples", func(p CloudPoint) *exact.Decimal { return chartCount(&p.Samples) })),
+		w.chart("collection", fast, w.line("samples", func(p CloudPoint) *exact.Decimal { return chartCount(&p.Samples) })),
 	}
 }
 
-func (w *cloudWriter) chart(id, unit string, gaps []Span, lines ...Line) Chart {
+func (w *cloudWriter) chart(id string, gaps []Span, lines ...Line) Chart {
 	return Chart{
-		ID: id, Title: w.say("chart." + id), Unit: unit, Start: w.day.Window.StartUTC, End: w.day.Window.EndUTC, Lines: lines, Gaps: gaps,
+		ID: id, Title: w.say("chart." + id), Start: w.day.Window.StartUTC, End: w.day.Window.EndUTC, Lines: lines, Gaps: gaps,
 	}
 }
 

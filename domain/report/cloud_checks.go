@@ -161,6 +161,9 @@ func (d *CloudDaily) limits() []string {
 	if d.DataQuality.MissingHourCount > 0 {
 		limits = append(limits, "missing_hours")
 	}
+	if d.DataQuality.UnreadObjectCount > 0 {
+		limits = append(limits, "unread")
+	}
 	if d.DataQuality.UnjudgedRecordCount > 0 {
 		limits = append(limits, "unjudged")
 	}

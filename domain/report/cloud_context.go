@@ -48,6 +48,14 @@ type CloudTallies struct {
 	InactiveGroup exact.Decimal `json:"nodegroup_not_active_minutes"`
 	NotConfigured int           `json:"not_configured_section_count"`
 	Checks        int           `json:"recommended_check_count"`
+	// Sections are by name; what is not configured is in neither number.
+	Sections map[string]CloudSectionTally `json:"sections"`
+}
+
+// CloudSectionTally counts a section's samples and those that were not normal.
+type CloudSectionTally struct {
+	Samples   int64 `json:"samples"`
+	NotNormal int64 `json:"not_normal_samples"`
 }
 
 const cloudContextType = "cloud_infra_daily_report"
@@ -102,10 +110,13 @@ func (d CloudDaily) tallies() CloudTallies {
 		TroubledSchedules: f.Pipeline.troubledSchedules(), Schedules: len(f.Pipeline.Schedules),
 		Factories: len(f.Freshness.Factories), StaleFactories: f.Freshness.stale(), StaleStorage: f.Storage.stale(),
 		DeadLetters: f.Pipeline.deadLetters(), InactiveGroup: f.EKS.groupMinutes(),
-		NotConfigured: len(d.NotConfigured), Checks: len(d.RecommendedChecks),
+		NotConfigured: len(d.NotConfigured), Checks: len(d.RecommendedChecks), Sections: map[string]CloudSectionTally{},
 	}
 	for _, n := range f.Errors {
 		t.Errors += int64(n)
+	}
+	for _, s := range f.sections() {
+		t.Sections[s.name] = CloudSectionTally{Samples: s.Samples.watched(), NotNormal: s.Samples.abnormal()}
 	}
 	return t
 }

@@ -51,6 +51,7 @@ type CloudDailyQuality struct {
 	DuplicateRecordCount int64 `json:"duplicate_record_count"`
 	InvalidRecordCount   int64 `json:"invalid_record_count"`
 	UnjudgedRecordCount  int64 `json:"unjudged_record_count"`
+	UnreadObjectCount    int64 `json:"unread_object_count"`
 }
 
 const (
@@ -106,6 +107,7 @@ func (d *CloudDaily) count(hour CloudHourSummary) {
 	q.DuplicateRecordCount += hour.InputCounts.DuplicateRecords
 	q.InvalidRecordCount += hour.InputCounts.InvalidRecords
 	q.UnjudgedRecordCount += hour.InputCounts.UnjudgedRecords
+	q.UnreadObjectCount += hour.InputCounts.UnreadObjects
 	if hour.Status == StatusEmpty {
 		q.EmptyHourCount++
 	}

@@ -157,9 +157,14 @@ func (w *cloudWriter) keyFigures() Table {
 
 func (w *cloudWriter) anchors() []Anchor {
 	return []Anchor{
-		{Name: "target", Text: w.day.Target}, {Name: "report_date", Text: w.day.ReportDate}, {Name: "overall_status", Text: w.verdict()},
-		{Name: "fast_count", Text: w.fastText()}, {Name: "slow_count", Text: w.slowText()},
-		{Name: "ecs", Text: w.ecsText()}, {Name: "nodes", Text: w.nodesText()}, {Name: "argocd", Text: w.argocdText()},
+		{Name: "target", Text: w.day.Target},
+		{Name: "report_date", Text: w.day.ReportDate},
+		{Name: "overall_status", Text: w.verdict()},
+		{Name: "fast_count", Text: w.fastText()},
+		{Name: "slow_count", Text: w.slowText()},
+		{Name: "ecs", Text: w.ecsText()},
+		{Name: "nodes", Text: w.nodesText()},
+		{Name: "argocd", Text: w.argocdText()},
 	}
 }
 

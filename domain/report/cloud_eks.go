@@ -118,7 +118,7 @@ func (s cloudSight) nodes(section cloudSight) *CloudNodes {
 	}
 	for _, item := range s.fields.children("items") {
 		if value, known := item["ready"].(bool); known && !value {
-			n.NotReadyBy = cloudMergeMaps(n.NotReadyBy, map[string]cloudMinutes{item.name("name"): {s.span}})
+			n.NotReadyBy = cloudMergeMaps(n.NotReadyBy, map[string]cloudMinutes{item.name("name"): {s.span}}, cloudMinutes.merge)
 		}
 		n.CPU = n.CPU.merge(cloudMeasured(item.number("cpu_utilization_percent")))
 		n.Memory = n.Memory.merge(cloudMeasured(item.number("memory_utilization_percent")))
@@ -129,7 +129,7 @@ func (s cloudSight) nodes(section cloudSight) *CloudNodes {
 func (e CloudEKS) merge(o CloudEKS) CloudEKS {
 	return CloudEKS{
 		CloudSection: e.CloudSection.merge(o.CloudSection), Cluster: e.Cluster.merge(o.Cluster),
-		Nodegroups: cloudMergeMaps(e.Nodegroups, o.Nodegroups), Autoscaling: e.Autoscaling.merge(o.Autoscaling),
+		Nodegroups: cloudMergeMaps(e.Nodegroups, o.Nodegroups, CloudNodegroup.merge), Autoscaling: e.Autoscaling.merge(o.Autoscaling),
 		Nodes: e.Nodes.merge(o.Nodes), Pods: e.Pods.merge(o.Pods), ArgoCD: e.ArgoCD.merge(o.ArgoCD),
 	}
 }
@@ -176,7 +176,7 @@ func (n *CloudNodes) merge(o *CloudNodes) *CloudNodes {
 		last = *o
 	}
 	last.Samples, last.MinReady = n.Samples.merge(o.Samples), cloudMin(n.MinReady, o.MinReady)
-	last.NotReady, last.NotReadyBy = n.NotReady.Add(o.NotReady), cloudMergeMaps(n.NotReadyBy, o.NotReadyBy)
+	last.NotReady, last.NotReadyBy = n.NotReady.Add(o.NotReady), cloudMergeMaps(n.NotReadyBy, o.NotReadyBy, cloudMinutes.merge)
 	last.CPU, last.Memory = n.CPU.merge(o.CPU), n.Memory.merge(o.Memory)
 	return &last
 }

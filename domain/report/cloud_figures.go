@@ -91,7 +91,7 @@ func (f CloudFigures) merge(o CloudFigures) CloudFigures {
 		Fast: f.Fast.merge(o.Fast), Slow: f.Slow.merge(o.Slow),
 		Backend: f.Backend.merge(o.Backend), Datastores: f.Datastores.merge(o.Datastores), Pipeline: f.Pipeline.merge(o.Pipeline),
 		Freshness: f.Freshness.merge(o.Freshness), EKS: f.EKS.merge(o.EKS), Storage: f.Storage.merge(o.Storage),
-		Errors: cloudMergeMaps(f.Errors, o.Errors),
+		Errors: cloudMergeMaps(f.Errors, o.Errors, cloudTally.merge),
 	}
 }
 

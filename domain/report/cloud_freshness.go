@@ -77,7 +77,7 @@ func (s cloudSight) age(fields cloudFields, key string) *CloudStat {
 }
 
 func (f CloudFreshness) merge(o CloudFreshness) CloudFreshness {
-	return CloudFreshness{CloudSection: f.CloudSection.merge(o.CloudSection), Factories: cloudMergeMaps(f.Factories, o.Factories)}
+	return CloudFreshness{CloudSection: f.CloudSection.merge(o.CloudSection), Factories: cloudMergeMaps(f.Factories, o.Factories, CloudFactory.merge)}
 }
 
 func (f CloudFactory) merge(o CloudFactory) CloudFactory {
@@ -88,7 +88,7 @@ func (f CloudFactory) merge(o CloudFactory) CloudFactory {
 }
 
 func (f CloudStorage) merge(o CloudStorage) CloudStorage {
-	return CloudStorage{CloudSection: f.CloudSection.merge(o.CloudSection), Factories: cloudMergeMaps(f.Factories, o.Factories)}
+	return CloudStorage{CloudSection: f.CloudSection.merge(o.CloudSection), Factories: cloudMergeMaps(f.Factories, o.Factories, CloudStorageFactory.merge)}
 }
 
 func (f CloudStorageFactory) merge(o CloudStorageFactory) CloudStorageFactory {

@@ -15,7 +15,7 @@ type CloudHour struct {
 	settings Settings
 	samples  map[cloudSampleKey]cloudSample
 
-	invalid, duplicates int64
+	invalid, duplicates, unread int64
 }
 
 type cloudSampleKey struct {
@@ -50,6 +50,9 @@ func (h *CloudHour) Add(half string, body []byte) {
 	h.samples[key] = sample
 }
 
+// Unread notes objects that were left out for their number.
+func (h *CloudHour) Unread(count int) { h.unread += int64(count) }
+
 // CloudHourSummary is the aggregate of one hour, stored as
 // intermediate/hourly/hh=HH.json of the target cloud-infra (factory.md, 7.7).
 type CloudHourSummary struct {
@@ -81,12 +84,14 @@ type CloudSampleCounts struct {
 }
 
 // CloudInputCounts are what figures were computed from. Unjudged samples have
-// something in them that the alert rules can't read.
+// something in them that the alert rules can't read; unread objects were left out
+// for their number.
 type CloudInputCounts struct {
 	CloudSampleCounts
 	InvalidRecords   int64 `json:"invalid_records"`
 	DuplicateRecords int64 `json:"duplicate_records"`
 	UnjudgedRecords  int64 `json:"unjudged_records"`
+	UnreadObjects    int64 `json:"unread_objects"`
 }
 
 // CloudCoverage are the stretches of each half.
@@ -147,7 +152,7 @@ func (h *CloudHour) sorted() []cloudSample {
 }
 
 func (h *CloudHour) counts(samples []cloudSample) CloudInputCounts {
-	counts := CloudInputCounts{InvalidRecords: h.invalid, DuplicateRecords: h.duplicates}
+	counts := CloudInputCounts{InvalidRecords: h.invalid, DuplicateRecords: h.duplicates, UnreadObjects: h.unread}
 	for _, sample := range samples {
 		if sample.half == CloudFast {
 			counts.Fast++

@@ -98,7 +98,7 @@ func (s cloudSight) queues() map[string]CloudQueue {
 	}
 	queues := cloudNamed(s.fields.children("queues"), "name", read(false))
 	if dlq := s.fields.child("dlq"); dlq != nil {
-		queues = cloudMergeMaps(cloudNamed([]cloudFields{dlq}, "queue_name", read(true)), queues)
+		queues = cloudMergeMaps(cloudNamed([]cloudFields{dlq}, "queue_name", read(true)), queues, CloudQueue.merge)
 	}
 	return queues
 }
@@ -124,9 +124,9 @@ func cloudNamed[V any](list []cloudFields, key string, read func(cloudFields) V)
 func (p CloudPipeline) merge(o CloudPipeline) CloudPipeline {
 	return CloudPipeline{
 		CloudSection: p.CloudSection.merge(o.CloudSection),
-		Lambdas:      cloudMergeMaps(p.Lambdas, o.Lambdas), DynamoDB: p.DynamoDB.merge(o.DynamoDB), Queues: cloudMergeMaps(p.Queues, o.Queues),
-		Schedulers: cloudMergeMaps(p.Schedulers, o.Schedulers),
-		TaskQueues: cloudMergeMaps(p.TaskQueues, o.TaskQueues), Schedules: cloudMergeMaps(p.Schedules, o.Schedules),
+		Lambdas:      cloudMergeMaps(p.Lambdas, o.Lambdas, CloudLambda.merge), DynamoDB: p.DynamoDB.merge(o.DynamoDB), Queues: cloudMergeMaps(p.Queues, o.Queues, CloudQueue.merge),
+		Schedulers: cloudMergeMaps(p.Schedulers, o.Schedulers, cloudMinutes.merge),
+		TaskQueues: cloudMergeMaps(p.TaskQueues, o.TaskQueues, CloudBacklog.merge), Schedules: cloudMergeMaps(p.Schedules, o.Schedules, CloudSchedule.merge),
 	}
 }
 

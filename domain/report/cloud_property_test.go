@@ -19,8 +19,8 @@ type cloudBody struct {
 	body []byte
 }
 
-// bodiesOf are the bodies of objects by half.
-func bodiesOf(all []reporttest.Object) []cloudBody {
+// cloudBodiesOf are the bodies of objects by half.
+func cloudBodiesOf(all []reporttest.Object) []cloudBody {
 	bodies := make([]cloudBody, 0, len(all))
 	for _, object := range all {
 		bodies = append(bodies, cloudBody{object.Dataset, object.Body})
@@ -28,7 +28,7 @@ func bodiesOf(all []reporttest.Object) []cloudBody {
 	return bodies
 }
 
-func summaryOf(day Day, hour Hour, bodies []cloudBody) CloudHourSummary {
+func cloudSummaryOf(day Day, hour Hour, bodies []cloudBody) CloudHourSummary {
 	h := NewCloudHour(day, hour, DefaultSettings())
 	for _, b := range bodies {
 		h.Add(b.half, b.body)
@@ -36,8 +36,8 @@ func summaryOf(day Day, hour Hour, bodies []cloudBody) CloudHourSummary {
 	return h.Summary()
 }
 
-// around are the objects of an hour and some of the hours beside it.
-func around(day Day, hour Hour) []cloudBody {
+// cloudAround are the objects of an hour and some of the hours beside it.
+func cloudAround(day Day, hour Hour) []cloudBody {
 	var near []reporttest.Object
 	for object := range cloudDay(day).Objects() {
 		at, err := time.Parse("2006-01-02T15:04:05.000Z.json", object.Key[strings.LastIndex(object.Key, "/")+1:])
@@ -45,7 +45,7 @@ func around(day Day, hour Hour) []cloudBody {
 			near = append(near, object)
 		}
 	}
-	return bodiesOf(near)
+	return cloudBodiesOf(near)
 }
 
 // The drills of an hour with a gap in it, one with a deploy and one with nodes.
@@ -55,17 +55,17 @@ func TestTheOrderOfReadingChangesNothing(t *testing.T) {
 	day := seoulDay(t, "2026-01-01")
 	bodies := map[int][]cloudBody{}
 	for _, hour := range propertyHours {
-		bodies[hour] = around(day, day.Hours()[hour])
+		bodies[hour] = cloudAround(day, day.Hours()[hour])
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.SampledFrom(propertyHours).Draw(t, "hour")
 		hour, all := day.Hours()[number], bodies[number]
-		want, err := json.Marshal(summaryOf(day, hour, all))
+		want, err := json.Marshal(cloudSummaryOf(day, hour, all))
 		require.NoError(t, err)
 		shuffled := slices.Clone(all)
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)) //nolint:gosec // not for secrets
 		rng.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		got, err := json.Marshal(summaryOf(day, hour, shuffled))
+		got, err := json.Marshal(cloudSummaryOf(day, hour, shuffled))
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got))
 	})
@@ -74,8 +74,8 @@ func TestTheOrderOfReadingChangesNothing(t *testing.T) {
 func TestDuplicatesAreCountedAndChangeNothingElse(t *testing.T) {
 	day := seoulDay(t, "2026-01-01")
 	hour := day.Hours()[10]
-	all := around(day, hour)
-	want := summaryOf(day, hour, all)
+	all := cloudAround(day, hour)
+	want := cloudSummaryOf(day, hour, all)
 	rapid.Check(t, func(t *rapid.T) {
 		twice := slices.Clone(all)
 		var inHour int64
@@ -86,7 +86,7 @@ func TestDuplicatesAreCountedAndChangeNothingElse(t *testing.T) {
 				inHour++
 			}
 		}
-		got := summaryOf(day, hour, twice)
+		got := cloudSummaryOf(day, hour, twice)
 		require.Equal(t, want.InputCounts.DuplicateRecords+inHour, got.InputCounts.DuplicateRecords)
 		got.InputCounts = want.InputCounts
 		wanted, err := json.Marshal(want)
@@ -102,8 +102,8 @@ func TestTwoBodiesOfOneTimeGiveTheSameWhicheverComesFirst(t *testing.T) {
 	body := func(count string) cloudBody {
 		return cloudBody{CloudFast, []byte(`{"schema_version":"cloud-infra-status-v1","updated_at":"2026-01-01T01:00:00Z","fast":{"backend_runtime":{"status":"warning","alb":{"target_5xx_count_5m":` + count + `}}}}`)}
 	}
-	one, other := summaryOf(day, day.Hours()[10], []cloudBody{body("1"), body("2")}), summaryOf(day, day.Hours()[10], []cloudBody{body("2"), body("1")})
-	require.Equal(t, encode(t, one), encode(t, other))
+	one, other := cloudSummaryOf(day, day.Hours()[10], []cloudBody{body("1"), body("2")}), cloudSummaryOf(day, day.Hours()[10], []cloudBody{body("2"), body("1")})
+	require.Equal(t, cloudJSON(t, one), cloudJSON(t, other))
 	require.EqualValues(t, 1, one.InputCounts.DuplicateRecords)
 }
 

@@ -2,7 +2,6 @@ package report
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"millrace/domain/exact"
@@ -17,7 +16,7 @@ type CloudSection struct {
 }
 
 func (s CloudSection) merge(o CloudSection) CloudSection {
-	return CloudSection{Samples: s.Samples.merge(o.Samples), Reasons: cloudMergeMaps(s.Reasons, o.Reasons)}
+	return CloudSection{Samples: s.Samples.merge(o.Samples), Reasons: cloudMergeMaps(s.Reasons, o.Reasons, cloudMinutes.merge)}
 }
 
 // cloudSight is one look at a section: its fields, when it was and for how long
@@ -53,10 +52,6 @@ func (s cloudSight) section() CloudSection {
 // says tells whether the section gives a reason.
 func (s cloudSight) says(reason string) bool {
 	return slices.Contains(s.fields.names("reasons"), cloudName(reason))
-}
-
-func (s cloudSight) saysOf(prefix string) bool {
-	return slices.ContainsFunc(s.fields.names("reasons"), func(reason string) bool { return strings.HasPrefix(reason, prefix) })
 }
 
 func (s cloudSight) stat(key string) *CloudStat { return cloudMeasured(s.fields.number(key)) }

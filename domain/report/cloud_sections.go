@@ -191,7 +191,7 @@ func (w *cloudWriter) checks() {
 	var rows [][]string
 	for _, check := range w.day.RecommendedChecks {
 		w.findAs("checks."+check.ID, "check."+check.ID)
-		rows = append(rows, []string{w.say("why." + check.ID), check.Priority})
+		rows = append(rows, []string{w.say("why." + check.ID), w.say("priority." + check.Priority)})
 	}
 	w.table(rows, "check", "priority")
 	if len(rows) == 0 {

@@ -33,14 +33,6 @@ func cloudMeasured(value *exact.Decimal) *CloudStat {
 	return &CloudStat{Count: 1, Sum: *value, Avg: value.Round(2), Min: *value, Max: *value}
 }
 
-func cloudCounted(value *int64) *CloudStat {
-	if value == nil {
-		return nil
-	}
-	d := exact.FromInt(*value)
-	return cloudMeasured(&d)
-}
-
 func (s *CloudStat) merge(o *CloudStat) *CloudStat {
 	if s == nil || s.Count == 0 {
 		return o
@@ -110,23 +102,6 @@ func (c CloudCounts) abnormal() int64 { return c.Warning + c.Critical + c.Unknow
 // watched are the samples in which there was something to look at.
 func (c CloudCounts) watched() int64 { return c.Normal + c.abnormal() }
 
-// worst is the worst status that occurred, not_configured when only that did.
-func (c CloudCounts) worst() cloudinfra.Status {
-	switch {
-	case c.Critical > 0:
-		return cloudinfra.Critical
-	case c.Warning > 0:
-		return cloudinfra.Warning
-	case c.Unknown > 0:
-		return cloudinfra.Unknown
-	case c.Normal > 0:
-		return cloudinfra.Normal
-	case c.NotConfigured > 0:
-		return cloudinfra.NotConfigured
-	}
-	return cloudinfra.Unknown
-}
-
 // CloudCounter is a counter that a snapshot gives for the five minutes before it.
 // Total adds up one snapshot of each five minutes, so that no minute counts
 // twice; Peak is the greatest five minutes.
@@ -141,15 +116,15 @@ func (c CloudCounter) merge(o CloudCounter) CloudCounter {
 	return CloudCounter{Total: c.Total.Add(o.Total), Peak: exact.Max(c.Peak, o.Peak), Minutes: c.Minutes.Add(o.Minutes)}
 }
 
-// cloudMergeMaps merges by key with the values' own merge.
-func cloudMergeMaps[V interface{ merge(V) V }](a, b map[string]V) map[string]V {
+// cloudMergeMaps merges by key.
+func cloudMergeMaps[V any](a, b map[string]V, merge func(V, V) V) map[string]V {
 	if len(a) == 0 {
 		return maps.Clone(b)
 	}
 	merged := maps.Clone(a)
 	for key, value := range b {
 		if have, ok := merged[key]; ok {
-			value = have.merge(value)
+			value = merge(have, value)
 		}
 		merged[key] = value
 	}

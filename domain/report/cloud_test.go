@@ -48,20 +48,22 @@ func cloudHourSummaries(day Day, settings Settings, all iter.Seq[reporttest.Obje
 	return summaries
 }
 
-func drilledDay(t testing.TB) CloudDaily {
+func drilledCloudDay(t testing.TB) CloudDaily {
 	t.Helper()
 	day := seoulDay(t, "2026-01-01")
 	return MergeCloudDay(day, DefaultSettings(), cloudHourSummaries(day, DefaultSettings(), cloudDay(day).Objects()))
 }
 
-func encode(t testing.TB, v any) string {
+func cloudJSON(t testing.TB, v any) string {
 	t.Helper()
 	body, err := json.MarshalIndent(v, "", " ")
 	require.NoError(t, err)
 	return string(body)
 }
 
-func drillMinutes(d reporttest.Drill) string { return exact.FromInt(int64(d.Length() / time.Minute)).String() }
+func drillMinutes(d reporttest.Drill) string {
+	return exact.FromInt(int64(d.Length() / time.Minute)).String()
+}
 
 func TestACalmDayIsNormal(t *testing.T) {
 	day := seoulDay(t, "2026-01-01")
@@ -81,7 +83,7 @@ func TestACalmDayIsNormal(t *testing.T) {
 }
 
 func TestEveryDrillIsInTheFigures(t *testing.T) {
-	d := drilledDay(t)
+	d := drilledCloudDay(t)
 	require.Equal(t, Danger, d.OverallStatus)
 	f, q := d.Figures, d.DataQuality
 	require.EqualValues(t, 1440-10, q.FastActual)
@@ -124,7 +126,7 @@ func TestEveryDrillIsInTheFigures(t *testing.T) {
 }
 
 func TestTopPodsAreSortedByWhatTheyUse(t *testing.T) {
-	pods := drilledDay(t).Figures.EKS.Pods
+	pods := drilledCloudDay(t).Figures.EKS.Pods
 	require.Len(t, pods.TopByCPU, 5)
 	require.True(t, slices.IsSortedFunc(pods.TopByCPU, byCPU))
 	require.True(t, slices.IsSortedFunc(pods.TopByMemory, byMemory))
@@ -134,7 +136,7 @@ func TestTopPodsAreSortedByWhatTheyUse(t *testing.T) {
 }
 
 func TestEventsAreThoseOfTheAlerts(t *testing.T) {
-	d := drilledDay(t)
+	d := drilledCloudDay(t)
 	found := map[CloudEventType]CloudEvent{}
 	for _, e := range d.Events {
 		found[e.Type] = e
@@ -201,8 +203,8 @@ func TestHoursOfOtherDaysAndRepeatedHoursAreNotCounted(t *testing.T) {
 	hours := cloudHourSummaries(day, DefaultSettings(), cloudDay(day).Objects())
 	other := hours[3]
 	other.ReportDate = "2026-01-02"
-	want := encode(t, MergeCloudDay(day, DefaultSettings(), hours))
-	require.Equal(t, want, encode(t, MergeCloudDay(day, DefaultSettings(), append([]CloudHourSummary{other}, append(hours, hours[5])...))))
+	want := cloudJSON(t, MergeCloudDay(day, DefaultSettings(), hours))
+	require.Equal(t, want, cloudJSON(t, MergeCloudDay(day, DefaultSettings(), append([]CloudHourSummary{other}, append(hours, hours[5])...))))
 }
 
 func TestAStoredHourMergesLikeAFreshOne(t *testing.T) {
@@ -210,9 +212,9 @@ func TestAStoredHourMergesLikeAFreshOne(t *testing.T) {
 	hours := cloudHourSummaries(day, DefaultSettings(), cloudDay(day).Objects())
 	stored := make([]CloudHourSummary, len(hours))
 	for i := range hours {
-		require.NoError(t, json.Unmarshal([]byte(encode(t, hours[i])), &stored[i]))
+		require.NoError(t, json.Unmarshal([]byte(cloudJSON(t, hours[i])), &stored[i]))
 	}
-	require.Equal(t, encode(t, MergeCloudDay(day, DefaultSettings(), hours)), encode(t, MergeCloudDay(day, DefaultSettings(), stored)))
+	require.Equal(t, cloudJSON(t, MergeCloudDay(day, DefaultSettings(), hours)), cloudJSON(t, MergeCloudDay(day, DefaultSettings(), stored)))
 }
 
 func TestDaysOnWhichClocksChange(t *testing.T) {
