@@ -176,11 +176,12 @@ func TestUpStartsWhatDoesNotRunYet(t *testing.T) {
 	}
 	up(1)
 	require.Equal(t, strings.Join([]string{
-		"telemetry-ingest/0   runs already", "telemetry-ingest/1   started", "rule-error-drain/0   runs already", "raw-reconcile/up     runs already", "",
+		"telemetry-ingest/0   runs already", "telemetry-ingest/1   started", "rule-error-drain/0   runs already", "job-result-drain/0   runs already", "raw-reconcile/up     runs already", "",
 	}, "\n"), up(2))
 	for id, want := range map[string][2]string{
 		"telemetry-ingest/0": {names.TelemetryIngest, names.QueueTelemetry}, "telemetry-ingest/1": {names.TelemetryIngest, names.QueueTelemetry},
-		"rule-error-drain/0": {names.RuleErrorDrain, names.QueueTelemetry}, "raw-reconcile/up": {names.RawReconcile, names.QueueScheduled},
+		"rule-error-drain/0": {names.RuleErrorDrain, names.QueueTelemetry}, "job-result-drain/0": {names.JobResultDrain, names.QueueArtifacts},
+		"raw-reconcile/up": {names.RawReconcile, names.QueueScheduled},
 	} {
 		described, err := c.DescribeWorkflow(t.Context(), id, "")
 		require.NoError(t, err)

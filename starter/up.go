@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	artifacts "millrace/workflows/artifact"
 	workflows "millrace/workflows/factory"
 	"millrace/workflows/names"
 )
@@ -61,6 +62,10 @@ func (c *upCommand) beginnings() []beginning {
 		beginning{
 			id: names.RuleErrorDrainID, taskQueue: names.QueueTelemetry, workflow: names.RuleErrorDrain,
 			summary: "Takes back messages whose IoT rule failed", input: workflows.IngestInput{},
+		},
+		beginning{
+			id: names.JobResultDrainID, taskQueue: names.QueueArtifacts, workflow: names.JobResultDrain,
+			summary: "Tells lifecycles what devices reply to their jobs", input: artifacts.JobResultInput{},
 		},
 		beginning{
 			id: reconcileAtUpID, taskQueue: names.QueueScheduled, workflow: names.RawReconcile,
