@@ -61,4 +61,5 @@ var capabilities = []func(*host, dependencies){
 	registerAlerts,
 	registerArtifact,
 	registerArtifactJobs,
+	registerReport,
 }

@@ -27,6 +27,7 @@ type settings struct {
 	Alerts           alertSettings      `embed:"" group:"Alerts"`
 	Artifacts        artifactSettings   `embed:"" group:"Artifacts"`
 	IoT              config.IoT         `embed:"" group:"Artifacts"`
+	Report           config.Report      `embed:"" group:"Reports"`
 }
 
 // taskQueues says which task queues are polled and how the worker leaves them.
@@ -55,7 +56,7 @@ var knownQueues = []string{
 
 // Validate refuses settings that can't work, all of them in one error.
 func (s *settings) Validate() error {
-	problems := []error{s.Stores.Validate(), s.Factories.Validate(), s.Retention.check(), s.CloudInfra.Validate(), s.Alerts.check(), s.Artifacts.check(), s.IoT.Validate()}
+	problems := []error{s.Stores.Validate(), s.Factories.Validate(), s.Retention.check(), s.CloudInfra.Validate(), s.Alerts.check(), s.Artifacts.check(), s.Report.Validate(), s.IoT.Validate()}
 	for _, name := range s.TaskQueues.Names {
 		if !slices.Contains(knownQueues, name) {
 			problems = append(problems, fmt.Errorf("MILLRACE_WORKER_QUEUES: %q is none of %v", name, knownQueues))

@@ -5,6 +5,7 @@ package schedules
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -219,17 +220,14 @@ func everyDay(c client.ScheduleCalendarSpec) bool {
 }
 
 func ranges(given []client.ScheduleRange) string {
-	text := ""
+	texts := make([]string, len(given))
 	for i, r := range given {
-		if i > 0 {
-			text += ","
-		}
-		text += fmt.Sprintf("%02d", r.Start)
+		texts[i] = fmt.Sprintf("%02d", r.Start)
 		if r.End > r.Start {
-			text += fmt.Sprintf("-%02d/%d", r.End, max(r.Step, 1))
+			texts[i] += fmt.Sprintf("-%02d/%d", r.End, max(r.Step, 1))
 		}
 	}
-	return text
+	return strings.Join(texts, ",")
 }
 
 // inputOf is the JSON of a workflow's arguments, which a described schedule has
