@@ -44,7 +44,7 @@ var checkRules = []checkRule{
 		},
 		check: say("Risk Score 하락 구간의 원인을 확인하세요.", "Check what lowered the risk score."),
 		reason: func(d *FactoryDaily) phrase {
-			return say("최저 Risk Score %[1]s, 경고 %[2]s분, 위험 %[3]s분", "lowest risk score %[1]s, %[2]s warning minutes, %[3]s danger minutes",
+			return say("최저 Risk Score %[1]s, 경고 %[2]s분, 위험 %[3]s분", "lowest risk score %[1]s, warning minutes %[2]s, danger minutes %[3]s",
 				d.Risk.MinScore, d.Risk.WarningMinutes, d.Risk.DangerMinutes)
 		},
 	},
@@ -73,7 +73,7 @@ var checkRules = []checkRule{
 		holds: func(d *FactoryDaily) bool { return d.Infra.NodeNotReadyMinutes.AtLeast(tenMinutes) },
 		check: say("Not Ready 상태였던 노드를 확인하세요.", "Check the nodes that were not ready."),
 		reason: func(d *FactoryDaily) phrase {
-			return say("Not Ready %[1]s분, 동시 최대 %[2]d개 노드", "not ready for %[1]s minutes, at most %[2]d nodes at once",
+			return say("Not Ready %[1]s분, 동시 최대 %[2]d개 노드", "not ready for %[1]s minutes, at most %[2]d at once",
 				d.Infra.NodeNotReadyMinutes, d.Infra.NodeNotReadyCount)
 		},
 	},
@@ -82,7 +82,7 @@ var checkRules = []checkRule{
 		holds: func(d *FactoryDaily) bool { return d.DataQuality.MaxGapMinutes.AtLeast(fiveMinutes) },
 		check: say("데이터 수집 공백의 원인을 확인하세요.", "Check why no data were collected in the gaps."),
 		reason: func(d *FactoryDaily) phrase {
-			return say("가장 긴 공백 %[1]s분, 공백 %[2]d건", "longest gap %[1]s minutes, %[2]d gaps", d.DataQuality.MaxGapMinutes, d.DataQuality.DataGapCount)
+			return say("가장 긴 공백 %[1]s분, 공백 %[2]d건", "longest gap %[1]s minutes, gaps %[2]d", d.DataQuality.MaxGapMinutes, d.DataQuality.DataGapCount)
 		},
 	},
 	{
@@ -90,7 +90,7 @@ var checkRules = []checkRule{
 		holds: func(d *FactoryDaily) bool { return d.Infra.WorkloadRestartTotal >= restartsToLook },
 		check: say("재시작된 워크로드의 로그를 확인하세요.", "Check the logs of the workloads that restarted."),
 		reason: func(d *FactoryDaily) phrase {
-			return say("워크로드 재시작 %d회", "%d workload restarts", d.Infra.WorkloadRestartTotal)
+			return say("워크로드 재시작 %d회", "workload restarts %d", d.Infra.WorkloadRestartTotal)
 		},
 	},
 	{
@@ -114,7 +114,7 @@ var checkRules = []checkRule{
 		holds: func(d *FactoryDaily) bool { return d.DataQuality.InvalidRecordCount > 0 },
 		check: say("읽을 수 없는 processed 객체를 확인하세요.", "Check the processed objects that could not be read."),
 		reason: func(d *FactoryDaily) phrase {
-			return say("읽을 수 없는 객체 %d건", "%d objects could not be read", d.DataQuality.InvalidRecordCount)
+			return say("읽을 수 없는 객체 %d건", "unreadable objects %d", d.DataQuality.InvalidRecordCount)
 		},
 	},
 }
@@ -187,13 +187,13 @@ func (d *FactoryDaily) dataLosses() []phrase {
 		list = append(list, say("하루 동안 수집된 데이터가 없어 상태를 판단할 수 없습니다.", "No data were collected all day: nothing can be said about the factory's state."))
 	}
 	if q.MissingHourCount > 0 {
-		list = append(list, say("시간별 집계 %d개가 없어 해당 시간은 결측으로 집계했습니다.", "Summaries of %d hours are missing; they count as silent.", q.MissingHourCount))
+		list = append(list, say("시간별 집계 %d개가 없어 해당 시간은 결측으로 집계했습니다.", "Hours whose summary is missing and that count as silent: %d.", q.MissingHourCount))
 	}
 	if q.InvalidRecordCount > 0 {
-		list = append(list, say("읽을 수 없는 객체 %d건은 집계에서 제외했습니다.", "%d objects could not be read and are left out.", q.InvalidRecordCount))
+		list = append(list, say("읽을 수 없는 객체 %d건은 집계에서 제외했습니다.", "Objects that could not be read and are left out: %d.", q.InvalidRecordCount))
 	}
 	if q.UnreadObjectCount > 0 {
-		list = append(list, say("시간당 객체 수 제한으로 %d건은 읽지 않았습니다.", "%d objects were not read because an hour had too many.", q.UnreadObjectCount))
+		list = append(list, say("시간당 객체 수 제한으로 %d건은 읽지 않았습니다.", "Objects that were not read because their hour had too many: %d.", q.UnreadObjectCount))
 	}
 	return list
 }

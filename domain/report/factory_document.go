@@ -42,7 +42,7 @@ func (w documentWriter) sections() []Section {
 		w.section(sectionSensors, w.sensorFindings(), w.sensorTable(), w.aiTable()),
 		w.section(sectionInfra, w.infraFindings(), w.infraTable()),
 		w.section(sectionEvents, w.eventFindings(), w.eventTable()),
-		w.section(sectionChecks, w.checkFindings(), w.checkTable()),
+		w.section(sectionChecks, w.checkFindings()),
 		w.section(sectionLimitations, w.limitationFindings()),
 		w.section(sectionVerification, nil, w.verificationTable()),
 	}
@@ -53,7 +53,7 @@ func (w documentWriter) emptySections() []Section {
 	return []Section{
 		w.section(sectionSummary, []phrase{nothing}),
 		w.section(sectionCollection, w.collectionFindings(), w.collectionTable(), w.gapTable()),
-		w.section(sectionChecks, w.checkFindings(), w.checkTable()),
+		w.section(sectionChecks, w.checkFindings()),
 		w.section(sectionLimitations, w.limitationFindings()),
 		w.section(sectionVerification, nil, w.verificationTable()),
 	}

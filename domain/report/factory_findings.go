@@ -7,6 +7,7 @@ func (w documentWriter) summaryFindings() []phrase {
 	findings := []phrase{
 		say("%[1]s %[2]s의 종합 판정은 '%[3]s'입니다.", "The overall judgement of %[2]s on %[1]s is '%[3]s'.",
 			d.ReportDate, d.FactoryID, word(verdictWords, d.OverallStatus)),
+		w.verdictFinding(),
 		w.scoreFinding(),
 		say("데이터 수집 상태는 '%[1]s'입니다.", "Data collection is '%[1]s'.", word(collectionWords, d.CollectionStatus)),
 	}
@@ -18,6 +19,31 @@ func (w documentWriter) summaryFindings() []phrase {
 		findings = append(findings, w.mainEvent(d.Events[0]))
 	}
 	return findings
+}
+
+// verdictFinding says what the judgement follows from.
+func (w documentWriter) verdictFinding() phrase {
+	d := w.daily
+	var korean, english []string
+	for _, reason := range []struct {
+		holds bool
+		text  phrase
+	}{
+		{d.Risk.DangerMinutes.Sign() > 0, say("위험 %[1]s분", "danger minutes %[1]s", d.Risk.DangerMinutes)},
+		{d.Risk.WarningMinutes.Sign() > 0, say("경고 %[1]s분", "warning minutes %[1]s", d.Risk.WarningMinutes)},
+		{d.DataQuality.DataGapCount > 0, say("데이터 공백 %[1]d건", "data gaps %[1]d", d.DataQuality.DataGapCount)},
+		{d.Pipeline.CriticalMinutes.Sign() > 0, say("파이프라인 critical %[1]s분", "critical pipeline minutes %[1]s", d.Pipeline.CriticalMinutes)},
+		{d.Infra.NodeNotReadyCount > 0, say("노드 Not Ready %[1]s분", "minutes with nodes not ready %[1]s", d.Infra.NodeNotReadyMinutes)},
+		{d.Infra.WorkloadRestartTotal > 0, say("워크로드 재시작 %[1]d회", "workload restarts %[1]d", d.Infra.WorkloadRestartTotal)},
+	} {
+		if reason.holds {
+			korean, english = append(korean, reason.text.korean), append(english, reason.text.english)
+		}
+	}
+	if len(korean) == 0 {
+		return say("판정에 영향을 준 이상 항목은 없었습니다.", "Nothing spoke against it.")
+	}
+	return phrase{korean: "판정 근거: " + strings.Join(korean, ", ") + ".", english: "It follows from: " + strings.Join(english, ", ") + "."}
 }
 
 func (w documentWriter) scoreFinding() phrase {
@@ -46,18 +72,18 @@ func (w documentWriter) collectionFindings() []phrase {
 	if q.DataGapCount == 0 {
 		findings = append(findings, say("데이터 공백은 없었습니다.", "There were no gaps in the data."))
 	} else {
-		findings = append(findings, say("데이터 공백은 %[1]d건이며, 가장 긴 공백은 %[2]s분이었습니다.",
-			"There were %[1]d gaps in the data, the longest of %[2]s minutes.", q.DataGapCount, q.MaxGapMinutes))
+		findings = append(findings, say("데이터 공백은 모든 데이터셋을 합해 %[1]d건이며, 가장 긴 공백은 %[2]s분이었습니다.",
+			"Gaps in the data, over all datasets: %[1]d, the longest of %[2]s minutes.", q.DataGapCount, q.MaxGapMinutes))
 	}
 	if q.EmptyHourCount > 0 {
-		findings = append(findings, say("데이터가 전혀 없는 시간대는 %[1]d개였습니다.", "%[1]d hours had no data at all.", q.EmptyHourCount))
+		findings = append(findings, say("데이터가 전혀 없는 시간대는 %[1]d개였습니다.", "Hours without any data: %[1]d.", q.EmptyHourCount))
 	}
 	if q.MissingHourCount > 0 {
-		findings = append(findings, say("집계되지 않은 시간대는 %[1]d개였습니다.", "%[1]d hours were not summarised.", q.MissingHourCount))
+		findings = append(findings, say("집계되지 않은 시간대는 %[1]d개였습니다.", "Hours without a summary: %[1]d.", q.MissingHourCount))
 	}
 	if q.InvalidRecordCount > 0 || q.DuplicateMessageCount > 0 {
 		findings = append(findings, say("중복 %[1]d건과 읽을 수 없는 객체 %[2]d건은 집계에서 제외했습니다.",
-			"%[1]d duplicates and %[2]d unreadable objects were left out.", q.DuplicateMessageCount, q.InvalidRecordCount))
+			"Left out: duplicates %[1]d, unreadable objects %[2]d.", q.DuplicateMessageCount, q.InvalidRecordCount))
 	}
 	return findings
 }
@@ -71,7 +97,7 @@ func (w documentWriter) riskFindings() []phrase {
 	if risk.WarningMinutes.Sign() == 0 && risk.DangerMinutes.Sign() == 0 {
 		return append(findings, say("경고 또는 위험 구간은 없었습니다.", "No minute was at the level of warning or danger."))
 	}
-	findings = append(findings, say("경고 구간은 %[1]s분, 위험 구간은 %[2]s분이었습니다.", "%[1]s minutes were at the level of warning, %[2]s at the level of danger.",
+	findings = append(findings, say("경고 구간은 %[1]s분, 위험 구간은 %[2]s분이었습니다.", "Minutes at the level of warning: %[1]s, of danger: %[2]s.",
 		risk.WarningMinutes, risk.DangerMinutes))
 	if len(risk.TopCauses) > 0 {
 		findings = append(findings, say("자주 나타난 점수 하락 요인은 %[1]s입니다.", "The most frequent causes were %[1]s.", strings.Join(risk.TopCauses, ", ")))
@@ -101,10 +127,10 @@ func (w documentWriter) sensorFindings() []phrase {
 		findings = append(findings, say("AI 점수는 측정되지 않았습니다.", "AI scores were not measured."))
 	} else {
 		findings = append(findings, say("AI 점수 최고치는 화재 %[1]s, 넘어짐 %[2]s, 굽힘 %[3]s이며, 급등 이벤트는 %[4]d건이었습니다.",
-			"The highest AI scores were fire %[1]s, fall %[2]s, bend %[3]s; there were %[4]d spikes.",
+			"The highest AI scores were fire %[1]s, fall %[2]s, bend %[3]s; spikes: %[4]d.",
 			figure(s.MaxFireScore), figure(s.MaxFallScore), figure(s.MaxBendScore), len(s.SpikeEvents)))
 	}
-	return append(findings, say("이상 소음은 %[1]d건 감지되었습니다.", "Abnormal sounds were heard %[1]d times.", s.AbnormalSoundCount))
+	return append(findings, say("이상 소음은 %[1]d건 감지되었습니다.", "Abnormal sounds: %[1]d.", s.AbnormalSoundCount))
 }
 
 func (w documentWriter) infraFindings() []phrase {
@@ -124,14 +150,14 @@ func (w documentWriter) nodeFinding() phrase {
 	if infra.NodeNotReadyCount == 0 {
 		return say("모든 노드가 Ready 상태를 유지했습니다.", "Every node stayed ready.")
 	}
-	return say("Not Ready 노드는 동시 최대 %[1]d개, %[2]s분이었습니다%[3]s.", "At most %[1]d nodes at once were not ready, for %[2]s minutes%[3]s.",
+	return say("노드 Not Ready는 동시 최대 %[1]d개, 총 %[2]s분이었습니다%[3]s.", "Nodes not ready: at most %[1]d at once, for %[2]s minutes%[3]s.",
 		infra.NodeNotReadyCount, infra.NodeNotReadyMinutes, inBrackets(firstNames(infra.NotReadyNodes)))
 }
 
 func (w documentWriter) workloadFinding() phrase {
 	infra := w.daily.Infra
 	return say("워크로드 재시작은 %[1]d회, 비정상 워크로드가 있던 시간은 %[2]s분이었습니다%[3]s.",
-		"Workloads restarted %[1]d times; some were unhealthy for %[2]s minutes%[3]s.",
+		"Workload restarts: %[1]d; workloads were unhealthy for %[2]s minutes%[3]s.",
 		infra.WorkloadRestartTotal, infra.UnhealthyWorkloadMinutes, inBrackets(firstNames(infra.UnhealthyWorkloads)))
 }
 
@@ -175,7 +201,7 @@ func (w documentWriter) checkFindings() []phrase {
 	}
 	var findings []phrase
 	for _, rule := range rules {
-		findings = append(findings, say("%[1]s (근거: %[2]s)", "%[1]s (Because: %[2]s)", rule.check, rule.reason(w.daily)))
+		findings = append(findings, say("[%[1]s] %[2]s 근거: %[3]s.", "[%[1]s] %[2]s Reason: %[3]s.", word(priorityWords, rule.priority), rule.check, rule.reason(w.daily)))
 	}
 	return findings
 }

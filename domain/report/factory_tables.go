@@ -133,14 +133,6 @@ func (w documentWriter) eventTable() Table {
 	}, rows)
 }
 
-func (w documentWriter) checkTable() Table {
-	var rows [][]string
-	for _, rule := range w.daily.checkRules() {
-		rows = append(rows, []string{word(priorityWords, rule.priority).in(w.lang), rule.check.in(w.lang), rule.reason(w.daily).in(w.lang)})
-	}
-	return w.table([]phrase{say("우선순위", "Priority"), say("확인 항목", "Check"), say("근거", "Reason")}, rows)
-}
-
 // verificationTable has the raw figures that the text is checked by.
 func (w documentWriter) verificationTable() Table {
 	var rows [][]string

@@ -112,16 +112,17 @@ func (e Event) detail() phrase {
 		return say("동시 최대 %[1]d/%[2]d개%[3]s", "at most %[1]d of %[2]d at once%[3]s",
 			e.Evidence.NotReadyCount, e.Evidence.TotalCount, inBrackets(e.Evidence.Workloads))
 	case EventRestart:
-		return say("재시작 %[1]d회%[2]s", "%[1]d restarts%[2]s", e.Evidence.RestartIncrease, inBrackets(e.Evidence.Workloads))
+		return say("재시작 %[1]d회%[2]s", "restarts: %[1]d%[2]s", e.Evidence.RestartIncrease, inBrackets(e.Evidence.Workloads))
 	}
 	return phrase{}
 }
 
-func inBrackets(names []string) string {
+// inBrackets are names that follow a phrase.
+func inBrackets(names []string) phrase {
 	if len(names) == 0 {
-		return ""
+		return phrase{}
 	}
-	return " (" + strings.Join(names, ", ") + ")"
+	return say("(%[1]s)", " (%[1]s)", strings.Join(names, ", "))
 }
 
 // listed are names in a row; a dash for none.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"millrace/domain/exact"
@@ -156,7 +157,7 @@ func (s Settings) checkTargets() error {
 		}
 	}
 	for _, dataset := range s.Datasets {
-		if s.Interval(dataset) == 0 {
+		if !slices.Contains(DefaultSettings().Datasets, dataset) {
 			return invalid("datasets", "must be factory_state, risk_score and infra_state")
 		}
 	}

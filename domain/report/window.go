@@ -244,7 +244,13 @@ func (d Day) HourWindow(hour Hour) HourWindow {
 	return window
 }
 
-// clockRange is a span of local time for people, such as 15:10~15:25.
+// clockRange is a span of local time for people, such as 15:10~15:25. The end of
+// the day is 24:00.
 func (d Day) clockRange(span Span) string {
-	return span.Start.In(d.zone).Format("15:04") + "~" + span.End.In(d.zone).Format("15:04")
+	end := span.End.In(d.zone)
+	text := end.Format("15:04")
+	if end.Format(dateLayout) > d.date {
+		text = "24:00"
+	}
+	return span.Start.In(d.zone).Format("15:04") + "~" + text
 }
