@@ -13,6 +13,9 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -424,4 +427,30 @@ func TestNoRouteOpensWithoutItsScope(t *testing.T) {
 		asked++
 	}
 	require.Greater(t, asked, 60)
+}
+
+var example = regexp.MustCompile("(?s)```sh\n(.*?)```\n(?:\n```json\n(.*?)```)?")
+
+// TestTheExamplesOfTheArtifactDocumentationWork runs every command of the section
+// Over HTTP, in order and in one folder, and compares the answers with those
+// printed.
+func TestTheExamplesOfTheArtifactDocumentationWork(t *testing.T) {
+	text, err := os.ReadFile("../docs/artifacts.md")
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(text), "\n## Over HTTP\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	examples := example.FindAllStringSubmatch(section, -1)
+	require.GreaterOrEqual(t, len(examples), 5)
+	d := newDesk(t)
+	folder := t.TempDir()
+	for _, e := range examples {
+		command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", e[1]) //nolint:gosec // our own documentation
+		command.Dir = folder
+		command.Env = append(os.Environ(), "MILLRACE_URL="+d.url, "MILLRACE_TOKEN="+d.token("user:lee"), "APPROVER_TOKEN="+d.token("user:park"))
+		output, err := command.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", e[1], output)
+		if e[2] != "" {
+			require.JSONEq(t, e[2], string(output), e[1])
+		}
+	}
 }
