@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"millrace/deploy/local/bedrock"
 	"millrace/deploy/local/bridge"
 	"millrace/deploy/local/iot"
 	"millrace/deploy/local/loopback"
@@ -85,6 +86,16 @@ func (s *sqsCmd) Run(ctx context.Context) error {
 		return errors.Join(err, restart(cfg))
 	}
 	return serve(ctx, s.Addr, func(ctx context.Context) error { return sqs.Serve(ctx, cfg) })
+}
+
+type bedrockCmd struct {
+	Addr string `default:"127.0.0.1:4567" help:"Loopback address to listen on."`
+	Mode string `env:"MILLRACE_LOCAL_BEDROCK_MODE" placeholder:"MODE[:COUNT]" help:"How requests are answered at first, and how many of them; see the README."`
+}
+
+func (b *bedrockCmd) Run(ctx context.Context) error {
+	cfg := bedrock.Config{Addr: b.Addr, Mode: b.Mode}
+	return serve(ctx, b.Addr, func(ctx context.Context) error { return bedrock.Serve(ctx, cfg) })
 }
 
 // restart replaces this process by the same program with the variables that kumo needs from its

@@ -18,9 +18,10 @@ type cli struct {
 	Exec  execCmd  `cmd:"" help:"Run a command on a fresh stack that is gone afterwards."`
 	Tools toolsCmd `cmd:"" help:"Build or fetch the tools that are missing."`
 
-	S3  s3Cmd  `cmd:"" name:"s3" help:"Serve the S3 stand-in alone."`
-	SQS sqsCmd `cmd:"" name:"sqs" help:"Serve the stand-in for SQS and other AWS APIs alone."`
-	IoT iotCmd `cmd:"" name:"iot" help:"Serve the stand-in for AWS IoT Core alone."`
+	S3      s3Cmd      `cmd:"" name:"s3" help:"Serve the S3 stand-in alone."`
+	SQS     sqsCmd     `cmd:"" name:"sqs" help:"Serve the stand-in for SQS and other AWS APIs alone."`
+	Bedrock bedrockCmd `cmd:"" help:"Serve the stand-in for Amazon Bedrock's models alone."`
+	IoT     iotCmd     `cmd:"" name:"iot" help:"Serve the stand-in for AWS IoT Core alone."`
 }
 
 // code is a command's exit code, where it is not the usual 0 or 1.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -43,10 +44,24 @@ func TestBrokerServedAlone(t *testing.T) {
 	require.Equal(t, http.StatusOK, response.StatusCode)
 }
 
+func TestModelsServedAlone(t *testing.T) {
+	t.Setenv("MILLRACE_LOCAL_BEDROCK_MODE", "throttle:3")
+	addr := tooltest.FreeAddr(t)
+	local(t, "bedrock", "--addr", addr).start()
+	tooltest.AwaitTCP(t, addr)
+	response, err := http.Get("http://" + addr + "/mode")
+	require.NoError(t, err)
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.JSONEq(t, `{"mode":"throttle","count":3}`, string(body))
+}
+
 func TestStandInsRefuseAddressesThatOthersCanReach(t *testing.T) {
 	for _, args := range [][]string{
 		{"sqs", "--addr", "0.0.0.0:4566"},
 		{"s3", "--addr", ":7070", "--dir", t.TempDir()},
+		{"bedrock", "--addr", "0.0.0.0:4567"},
 		{"iot", "--addr", "0.0.0.0:8883", "--certs", t.TempDir(), "--telemetry-queue-url=x", "--rule-errors-queue-url=x", "--job-results-queue-url=x"},
 	} {
 		t.Setenv("AWS_ACCESS_KEY_ID", "a")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"millrace/deploy/local/bedrock"
 	"millrace/deploy/local/pki"
 	"millrace/deploy/local/sqs"
 )
@@ -26,6 +27,10 @@ const (
 	secretKey = "millrace-local-only"
 	region    = "ap-south-2"
 )
+
+// modelVariable names the model that words reports. Here it is the stand-in by its own name, so that
+// no report says that a real model wrote it.
+const modelVariable = "MILLRACE_BEDROCK_MODEL_ID"
 
 // Var is one environment variable.
 type Var struct{ Name, Value string }
@@ -61,6 +66,9 @@ func (s *Stack) variables() []Var {
 		{"MILLRACE_LOCAL_DIR", s.Dir},
 		{"MILLRACE_LOCAL_CONTROL", http(s.Ports.Control)},
 		{"MILLRACE_LOCAL_IOT_ADMIN", http(s.Ports.IoTAdmin)},
+	}
+	if os.Getenv(modelVariable) == "" {
+		vars = append(vars, Var{modelVariable, bedrock.ModelID})
 	}
 	if s.readyToken != "" {
 		vars = append(vars, Var{"MILLRACE_TOKEN_KEYS_FILE", s.tokenKeys()}, Var{"MILLRACE_TOKEN", s.readyToken})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"millrace/deploy/local/bedrock"
 	"millrace/deploy/local/pki"
 )
 
@@ -47,6 +48,15 @@ func TestForeignVariablesDoNotReachThePrograms(t *testing.T) {
 		require.True(t, found, name)
 		require.Equal(t, want, got)
 	}
+}
+
+func TestTheStandInsModelIsNamedUnlessThePersonChoseOne(t *testing.T) {
+	t.Setenv(modelVariable, "")
+	got, _ := lookup(newStack(t).environ(), modelVariable)
+	require.Equal(t, bedrock.ModelID, got)
+	t.Setenv(modelVariable, "anthropic.claude-x")
+	got, _ = lookup(newStack(t).environ(), modelVariable)
+	require.Equal(t, "anthropic.claude-x", got)
 }
 
 func TestAllEndpointsAreOnLoopback(t *testing.T) {

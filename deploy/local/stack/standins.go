@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"millrace/deploy/local/bedrock"
 	"millrace/deploy/local/s3"
 	"millrace/deploy/local/sqs"
 	"millrace/deploy/local/supervise"
@@ -23,6 +24,7 @@ const (
 	partS3       = "s3"
 	partSQS      = "sqs"
 	partIoT      = "iot"
+	partBedrock  = "bedrock"
 )
 
 // Stages in which parts are stopped, the highest first: what produces before what consumes,
@@ -43,7 +45,7 @@ func (s *Stack) standIns() ([]supervise.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []supervise.Part{s.temporalPart(), s.dynamodbPart(), s.s3Part(), queues, s.iotPart()}, nil
+	return []supervise.Part{s.temporalPart(), s.dynamodbPart(), s.s3Part(), queues, s.bedrockPart(), s.iotPart()}, nil
 }
 
 func (s *Stack) temporalPart() supervise.Part {
@@ -122,6 +124,15 @@ func (s *Stack) sqsPart() (supervise.Part, error) {
 		Name: partSQS, Stage: stageStores, Command: command, Env: s.environ(env...),
 		Ready: supervise.HTTPProbe("http://" + addr(s.Ports.SQS) + sqs.HealthPath),
 	}, nil
+}
+
+// bedrockPart serves models. It remembers nothing, so that a kill loses nothing either.
+func (s *Stack) bedrockPart() supervise.Part {
+	return supervise.Part{
+		Name: partBedrock, Stage: stageStores, Env: s.environ(),
+		Command: []string{s.Self, "bedrock", "--addr", addr(s.Ports.Bedrock)},
+		Ready:   supervise.HTTPProbe("http://" + addr(s.Ports.Bedrock) + bedrock.HealthPath),
+	}
 }
 
 func (s *Stack) iotPart() supervise.Part {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"millrace/deploy/local/bedrock"
 )
 
 // welcome tells the person what runs, where to look and what to try.
@@ -25,6 +27,7 @@ func (s *Stack) welcome(standInsOnly bool, took time.Duration) {
 	row("DynamoDB", "http://"+addr(s.Ports.DynamoDB))
 	row("S3", "http://"+addr(s.Ports.S3))
 	row("SQS, other AWS APIs", "http://"+addr(s.Ports.SQS))
+	row("models", "http://"+addr(s.Ports.Bedrock)+" (a stand-in; PUT "+bedrock.ModePath+" has it fail)")
 	row("message broker", addr(s.Ports.IoT)+" (MQTT over TLS, certificates in "+s.certs()+")")
 	row("rules' metrics", "http://"+addr(s.Ports.IoTAdmin)+"/metrics")
 	row("faults", "POST http://"+addr(s.Ports.Control)+"/kill/{part}")
