@@ -95,13 +95,13 @@ func (w watcher) watch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := w.progress(ctx); err != nil {
-			return err
-		}
 		for _, tr := range transitions[seen:] {
 			if _, err := fmt.Fprintf(w.out, "%s %-20s %s %s\n", artifact.Timestamp(tr.CreatedAt), tr.To, tr.Actor, tr.Reason); err != nil {
 				return fmt.Errorf("print: %w", err)
 			}
+		}
+		if err := w.progress(ctx); err != nil {
+			return err
 		}
 		if seen = len(transitions); seen > 0 {
 			over, err := w.over(ctx, transitions[seen-1].To)

@@ -115,6 +115,13 @@ func (r *Rollout) stop(reason string) {
 	}
 }
 
+func count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
 func idsOf(factories []*FactoryRun) []string {
 	ids := make([]string, len(factories))
 	for i, f := range factories {
@@ -301,7 +308,7 @@ func (l *lifecycle) concludeRollout(ctx workflow.Context) error {
 		}
 		return nil
 	}
-	detail := fmt.Sprintf("%d factories in %d waves", len(r.Factories), r.Waves)
+	detail := fmt.Sprintf("%s in %s", count(len(r.Factories), "factory", "factories"), count(r.Waves, "wave", "waves"))
 	err := l.move(ctx, artifact.Executed, artifact.System, detail, func(s *Step) { s.Head, s.Run = headRelease, l.Holder })
 	if err != nil {
 		return err
@@ -322,7 +329,7 @@ func (r *Rollout) failure() string {
 		reasons = slices.Insert(reasons, 0, r.Stopped)
 	}
 	untouched := len(r.where(func(f *FactoryRun) bool { return f.Change == 0 }))
-	return cut(fmt.Sprintf("%s; %d of %d factories were not changed", strings.Join(reasons, "; "), untouched, len(r.Factories)), maxReason)
+	return cut(fmt.Sprintf("%s; not changed: %d of %d factories", strings.Join(reasons, "; "), untouched, len(r.Factories)), maxReason)
 }
 
 // health reads how factories are. It is given up after some minutes: a gate must

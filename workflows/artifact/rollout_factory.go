@@ -59,7 +59,7 @@ func (l *lifecycle) change(ctx, safe workflow.Context, f *FactoryRun, gate artif
 		return
 	}
 	f.Baseline = &before[0]
-	f.RunID = artifact.NewRunID(workflow.Now(safe), fmt.Sprintf("%s factory %s", l.Chain.Last, f.FactoryID))
+	f.RunID = l.jobRunID(safe, artifact.Primary, f.FactoryID, 1)
 	l.Rollout.Changes++
 	f.Change, l.Began = l.Rollout.Changes, true
 	l.describe(safe)
@@ -78,6 +78,14 @@ func (l *lifecycle) change(ctx, safe workflow.Context, f *FactoryRun, gate artif
 	default:
 		l.fail(f, FactoryFailed, fmt.Sprintf("the job failed with exit code %d: %s", done.ExitCode, done.Detail))
 	}
+}
+
+// jobRunID is the run id of one attempt at one factory. Answers are found by it, so
+// it must not hang on what is written in words, as the provenance chain does: a
+// lifecycle that goes on after a deployment must know its devices' answers.
+func (l *lifecycle) jobRunID(ctx workflow.Context, role artifact.Role, factoryID string, attempt int) string {
+	seed := fmt.Sprintf("%s %s %s %s %d", l.owner(ctx), workflow.GetInfo(ctx).OriginalRunID, role, factoryID, attempt)
+	return artifact.NewRunID(workflow.Now(ctx), seed)
 }
 
 // done is how a job ended. Where nobody knows, it began.

@@ -50,7 +50,7 @@ func (l *lifecycle) lock(safe workflow.Context, ids []string, givenUp func() boo
 func (l *lifecycle) askForLocks(safe workflow.Context, ids []string) (LockResult, error) {
 	request := LockRequest{FactoryIDs: ids, Owner: l.owner(safe), Lease: artifact.Duration(lockLease)}
 	var result LockResult
-	err := l.local(safe, fmt.Sprintf("Lock %d factories", len(ids)), LockActivity, request, &result)
+	err := l.local(safe, "Lock "+count(len(ids), "factory", "factories"), LockActivity, request, &result)
 	return result, err
 }
 
@@ -90,7 +90,7 @@ func (l *lifecycle) keepLocks(safe workflow.Context, factories []*FactoryRun, lo
 // by itself.
 func (l *lifecycle) unlock(ctx workflow.Context) {
 	request := UnlockRequest{FactoryIDs: idsOf(l.Rollout.Factories), Owner: l.owner(ctx)}
-	if err := l.local(ctx, fmt.Sprintf("Unlock %d factories", len(request.FactoryIDs)), UnlockActivity, request, nil); err != nil {
+	if err := l.local(ctx, "Unlock "+count(len(request.FactoryIDs), "factory", "factories"), UnlockActivity, request, nil); err != nil {
 		workflow.GetLogger(ctx).Warn("factories were not unlocked", "error", err)
 	}
 }

@@ -110,7 +110,7 @@ func TestAGateThatClosesUndoesInReverseOrder(t *testing.T) {
 	reason := s.reasonOf(artifact.Failed)
 	require.Contains(t, reason, "plant-3 (wave 2): the score fell from 90 to 79.99, by more than 10")
 	require.NotContains(t, reason, "plant-2")
-	require.Contains(t, reason, "1 of 4 factories were not changed")
+	require.Contains(t, reason, "not changed: 1 of 4 factories")
 	require.Contains(t, s.alerts, "execution_failed")
 	require.ElementsMatch(t, four, s.plants.unlocked)
 	s.whole()

@@ -40,7 +40,7 @@ func (l *lifecycle) mayRollBack(safe workflow.Context) string {
 	if l.Rollout.LockBy.IsZero() {
 		l.Rollout.LockBy = workflow.Now(safe).Add(lockWait)
 	}
-	l.expect(safe, fmt.Sprintf("%d factories to be undone", len(left)), time.Time{})
+	l.expect(safe, count(len(left), "factory", "factories")+" to be undone", time.Time{})
 	verify := VerifyRequest{VersionRef: l.ref(), BundleHash: l.BundleHash}
 	options := contentOptions("Read the rollback again")
 	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(safe, options), VerifyActivity, verify).Get(safe, nil); err != nil {
@@ -90,8 +90,7 @@ func (l *lifecycle) undoFactory(safe workflow.Context, f *FactoryRun) {
 func (l *lifecycle) undoFactoryOnce(safe workflow.Context, f *FactoryRun) done {
 	f.Undo.Attempts++
 	l.Undo.Attempts++
-	seed := fmt.Sprintf("%s undo %d of factory %s", l.Chain.Last, f.Undo.Attempts, f.FactoryID)
-	f.Undo.State, f.Undo.RunID = undoRunning, artifact.NewRunID(workflow.Now(safe), seed)
+	f.Undo.State, f.Undo.RunID = undoRunning, l.jobRunID(safe, artifact.Rollback, f.FactoryID, f.Undo.Attempts)
 	l.Undo.RunID = f.Undo.RunID
 	l.expect(safe, fmt.Sprintf("the rollback of factory %s, attempt %d", f.FactoryID, f.Undo.Attempts), time.Time{})
 	d := l.doJob(safe, f.FactoryID, artifact.Rollback, f.Undo.RunID)
