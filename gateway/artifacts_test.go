@@ -90,7 +90,7 @@ func (d *desk) serve() {
 	tables := tableClient(aws, registry)
 	artifacts, err := newArtifacts(d.Context(), d.cfg, aws, tables, registry, logger)
 	require.NoError(d, err)
-	s, err := newServer(d.cfg, monitoring.KeyRing{}, tables, artifacts, registry, logger)
+	s, err := newServer(d.cfg, monitoring.KeyRing{}, tables, artifacts, registry, logger, reports(d.cfg, aws))
 	require.NoError(d, err)
 	d.store = monitoringstore.New(tables, d.cfg.MonitoringTable)
 	web := httptest.NewServer(s)

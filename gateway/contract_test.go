@@ -28,7 +28,7 @@ func wired(t *testing.T) *server.Server {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	logger := logging.New(os.Stderr, "test", settings{}.Logging)
-	s, err := newServer(settings{}, monitoring.KeyRing{}, tableClient(aws.Config{}, registry), server.ArtifactConfig{}, registry, logger)
+	s, err := newServer(settings{}, monitoring.KeyRing{}, tableClient(aws.Config{}, registry), server.ArtifactConfig{}, registry, logger, reports(settings{}, aws.Config{}))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
 	return s

@@ -43,7 +43,7 @@ func run(ctx context.Context, cfg settings, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	s, err := newServer(cfg, ring, client, artifacts, registry, logger)
+	s, err := newServer(cfg, ring, client, artifacts, registry, logger, reports(cfg, aws))
 	if err != nil {
 		return err
 	}
@@ -69,8 +69,9 @@ func warmUp(ctx context.Context, cfg settings, client *dynamodb.Client, logger *
 	}
 }
 
-// newServer wires the capabilities: each is one Routes.
-func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, artifacts server.ArtifactConfig, registry *prometheus.Registry, logger *slog.Logger) (*server.Server, error) {
+// newServer wires the capabilities: each is one Routes. More are those that need
+// something else than the tables.
+func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, artifacts server.ArtifactConfig, registry *prometheus.Registry, logger *slog.Logger, more ...server.Routes) (*server.Server, error) {
 	store := monitoringstore.New(client, cfg.MonitoringTable)
 	store.MinuteRetention = cfg.MinuteRetention
 	factories := factorystore.Store{Table: factorystore.StatusTable(client, cfg.FactoryStatusTable)}
@@ -103,6 +104,7 @@ func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, a
 		}
 		routes = append(routes, sink.Routes)
 	}
+	routes = append(routes, more...)
 	return server.New(server.Config{
 		Tokens: store, Ring: ring, Limits: cfg.Budgets.limits(), Origins: cfg.CORSOrigins, Logger: logger, Registry: registry,
 		Checks: map[string]server.Check{"dynamodb": func(ctx context.Context) error {

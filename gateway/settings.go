@@ -17,6 +17,7 @@ type settings struct {
 	config.Metrics
 	config.Stores
 	config.Factories
+	config.ReportPlace
 	Address         string        `help:"Address to listen on." default:"127.0.0.1:8080" env:"MILLRACE_GATEWAY_ADDRESS" placeholder:"HOST:PORT"`
 	CORSOrigins     []string      `name:"cors-origins" help:"Origins whose pages may call the API, such as https://dash.example.org." env:"MILLRACE_CORS_ORIGINS" placeholder:"ORIGIN"`
 	TokenKeysFile   string        `help:"Key ring of the saved copies of tokens (JSON); empty reads MILLRACE_TOKEN_KEYS, and without either tokens have no saved copy." env:"MILLRACE_TOKEN_KEYS_FILE" placeholder:"FILE"`
@@ -45,7 +46,7 @@ const minMinuteRetention = 2 * time.Hour
 
 // Validate refuses settings that can't work, all of them in one error.
 func (s settings) Validate() error {
-	problems := []error{s.Stores.Validate(), s.Factories.Validate()}
+	problems := []error{s.Stores.Validate(), s.Factories.Validate(), s.ReportPlace.Validate()}
 	for variable, reference := range map[string]string{"MILLRACE_GATEWAY_SIGNING_KEY": s.SigningKey, "MILLRACE_PROVENANCE_SIGNING_KEY": s.ProvenanceKey} {
 		if reference == "" {
 			continue

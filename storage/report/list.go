@@ -80,14 +80,14 @@ func (s Store) List(ctx context.Context, q Query) (page []Entry, next *Position,
 		return page, nil, nil
 	}
 	if len(page) < q.Limit { // the days that were looked at are used up
-		return page, &Position{Date: days[len(days)-1], Target: lastTarget}, nil
+		return page, &Position{Date: days[len(days)-1], Target: LastTarget}, nil
 	}
 	last := page[len(page)-1]
 	return page, &Position{Date: last.Date, Target: last.Target}, nil
 }
 
-// lastTarget sorts after every target.
-const lastTarget = "~"
+// LastTarget sorts after every target: a position past all of a day.
+const LastTarget = "~"
 
 func (s Store) listDays(ctx context.Context, days []string, q Query) ([]Entry, error) {
 	found := make([][]Entry, len(days))
