@@ -232,7 +232,7 @@ func TestAReplyStaysWhileAServiceIsOut(t *testing.T) {
 	require.Len(t, m.told, 1, "told in the end")
 
 	m = newMailroom(t)
-	m.JobResults.Store.Table.Name += "-gone"
+	m.Store.Table.Name += "-gone"
 	_, err = m.handle(m.message(m.reply()))
 	require.ErrorIs(t, err, queue.ErrOutage)
 
@@ -252,7 +252,7 @@ func TestAKillBetweenAnyTwoStepsLosesNothing(t *testing.T) {
 					r.RunID = runID(9)
 				}
 			}))
-			m.JobResults.At = func(at JobStep) error {
+			m.At = func(at JobStep) error {
 				if at == step {
 					return killed
 				}
@@ -260,7 +260,7 @@ func TestAKillBetweenAnyTwoStepsLosesNothing(t *testing.T) {
 			}
 			_, err := m.handle(message)
 			require.ErrorIs(t, err, killed)
-			m.JobResults.At = nil
+			m.At = nil
 			_, err = m.handle(message)
 			require.NoError(t, err)
 			if step == JobStepQuarantine {
