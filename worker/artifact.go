@@ -28,6 +28,7 @@ type artifactSettings struct {
 	ArchiveAfter     time.Duration `name:"artifact-archive-after" help:"How long a settled version stays before it archives itself." default:"720h" env:"MILLRACE_ARTIFACT_ARCHIVE_AFTER"`
 	SearchAttributes bool          `name:"artifact-search-attributes" help:"Set search attributes; the namespace must have MillraceArtifactId, MillraceArtifactState, MillraceArtifactKind and MillraceArtifactAuthor as keywords." env:"MILLRACE_ARTIFACT_SEARCH_ATTRIBUTES"`
 	HTTPHosts        []string      `name:"artifact-http-hosts" help:"Hosts to which artifacts of the kind http may send requests; none by default." env:"MILLRACE_ARTIFACT_HTTP_HOSTS"`
+	HTTPPrivate      bool          `name:"artifact-http-allow-private" help:"Let these hosts have private and loopback addresses; for development only." env:"MILLRACE_ARTIFACT_HTTP_ALLOW_PRIVATE"`
 	ScriptUser       uint32        `help:"User id that scripts run under; 0 keeps the worker's own, for development." env:"MILLRACE_SCRIPT_USER"`
 	ScriptGroup      uint32        `help:"Group id that scripts run under." env:"MILLRACE_SCRIPT_GROUP"`
 }
@@ -99,7 +100,7 @@ func registerArtifact(h *host, d dependencies) {
 		for name, f := range all.All() {
 			r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 		}
-		run(r, workflows.HTTPActivity, activities.Requests{Hosts: s.HTTPHosts})
+		run(r, workflows.HTTPActivity, activities.Requests{Hosts: s.HTTPHosts, AllowPrivate: s.HTTPPrivate})
 	})
 	sweeper := activities.Sweeper{Store: store, Temporal: d.temporal, ArchiveAfter: s.ArchiveAfter, Now: time.Now, Logger: d.logger}
 	h.on(names.QueueScheduled, func(r worker.Registry) {

@@ -26,14 +26,14 @@ import (
 
 // plant is a whole worker for artifacts in a namespace and stores of its own.
 type plant struct {
-	*testing.T
+	testing.TB
 	temporal client.Client
 	store    storage.Store
 	cli      string
 	calls    *storagetest.Calls
 }
 
-func newPlant(t *testing.T) *plant {
+func newPlant(t testing.TB) *plant {
 	t.Helper()
 	c := ownNamespace(t)
 	tab, bucket := storagetest.Table(t, storagetest.Monitoring), storagetest.Bucket(t)
@@ -45,7 +45,9 @@ func newPlant(t *testing.T) *plant {
 	calls := &storagetest.Calls{}
 	watched := calls.Watch(clients.config)
 	clients.dynamodb, clients.s3 = dynamodb.NewFromConfig(watched), awsconf.NewS3(watched)
-	p := &plant{calls: calls, T: t, temporal: c, cli: temporalCLI(t), store: storage.New(clients.dynamodb, tab.Name, clients.s3, bucket.Name)}
+	// The test's own store is not counted.
+	own := storagetest.Config(t)
+	p := &plant{calls: calls, TB: t, temporal: c, cli: temporalCLI(t), store: storage.New(dynamodb.NewFromConfig(own), tab.Name, awsconf.NewS3(own), bucket.Name)}
 	d := dependencies{settings: s, clients: clients, temporal: c, registry: prometheus.NewRegistry(), logger: slog.New(slog.DiscardHandler)}
 	d.alerting = newAlerting(d)
 	h := newHost(c, s)
@@ -193,6 +195,17 @@ func TestALifecycleCostsSoManyRequests(t *testing.T) {
 	require.LessOrEqual(t, counts["PutObject"], 9, "content, spec, three snapshots of metadata, provenance, three files of the run")
 	require.LessOrEqual(t, counts["GetObject"], 2, "verified once, and read once to run")
 	require.LessOrEqual(t, counts["Query"], 8)
+}
+
+// updated sends a command by Update and waits for its answer.
+func (p *plant) updated(v storage.Artifact, door string, c artifact.Command) {
+	p.Helper()
+	update, err := p.temporal.UpdateWorkflow(p.Context(), client.UpdateWorkflowOptions{
+		WorkflowID: names.ArtifactLifecycleID(v.ArtifactID, v.Version), UpdateName: door, WaitForStage: client.WorkflowUpdateStageCompleted,
+		Args: []any{workflows.Command{Command: c}},
+	})
+	require.NoError(p, err)
+	require.NoError(p, update.Get(p.Context(), nil))
 }
 
 func approval(review workflows.Status) client.UpdateWorkflowOptions {

@@ -109,7 +109,7 @@ func (l *line) expire(prefixes ...string) {
 }
 
 // temporalCLI is the official command, as operators use it.
-func temporalCLI(t *testing.T) string {
+func temporalCLI(t testing.TB) string {
 	t.Helper()
 	built, err := filepath.Abs("../bin/temporal")
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"millrace/workflows/names"
 )
 
-func parse(t *testing.T, args ...string) (settings, error) {
+func parse(t testing.TB, args ...string) (settings, error) {
 	t.Helper()
 	var s settings
 	parser, err := kong.New(&s)

@@ -29,7 +29,7 @@ import (
 
 // ownNamespace makes a namespace for this test alone: the worker's task queues
 // have fixed names.
-func ownNamespace(t *testing.T) client.Client {
+func ownNamespace(t testing.TB) client.Client {
 	t.Helper()
 	options, err := envconfig.LoadDefaultClientOptions()
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func ownNamespace(t *testing.T) client.Client {
 	return c
 }
 
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

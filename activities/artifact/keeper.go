@@ -11,6 +11,9 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
+	"time"
+
+	workflows "millrace/workflows/artifact"
 )
 
 // A keeper is a process between the worker and a script: this program again
@@ -21,7 +24,8 @@ const keeperName = "millrace-script-keeper"
 
 // Files that the keeper has from the worker.
 const (
-	// lifelineFile ends when the worker does, or wants the script to be dead.
+	// lifelineFile ends when the worker does, or wants the script to be dead, and
+	// falls silent when the worker is frozen.
 	lifelineFile = 3
 	// reportFile takes the script's wait status.
 	reportFile = 4
@@ -62,6 +66,16 @@ func startKept(cmd *exec.Cmd, user, group uint32, argv []string) (kept, error) {
 	}
 	return kept{cmd: cmd, lifeline: lifeline, report: report}, nil
 }
+
+// How a worker shows its keepers that it lives. What is silent for longer may have
+// been given up by the server: nothing may run beside what follows then.
+const (
+	pulse    = 5 * time.Second
+	patience = workflows.RunHeartbeat * 2 / 3
+)
+
+// beat shows that the worker lives.
+func (k kept) beat() { _, _ = k.lifeline.Write([]byte{'.'}) } // no keeper, no need
 
 // ask has the script asked to end.
 func (k kept) ask() { _ = k.cmd.Process.Signal(syscall.SIGTERM) } // one that has ended is as wanted
@@ -108,12 +122,24 @@ func keep(args []string) {
 		}
 	}()
 	go func() {
-		_, _ = io.Copy(io.Discard, os.NewFile(lifelineFile, "lifeline"))
+		listen(lifelineFile)
 		_ = syscall.Kill(script, syscall.SIGKILL)
 	}()
 	status := await(script)
 	bury(script)
 	_, _ = fmt.Fprint(report, uint32(status))
+}
+
+// listen returns when the lifeline ends or has been silent for too long.
+func listen(fd int) {
+	_ = syscall.SetNonblock(fd, true) // else it has no deadlines, but still an end
+	lifeline := os.NewFile(uintptr(fd), "lifeline")
+	for beats := make([]byte, 64); ; {
+		_ = lifeline.SetReadDeadline(time.Now().Add(patience))
+		if _, err := lifeline.Read(beats); err != nil {
+			return
+		}
+	}
 }
 
 // launch starts the script. It dies with the keeper: its parent is the keeper's

@@ -73,20 +73,27 @@ func (s Scripts) own(job Job) error {
 func (s Scripts) wait(ctx context.Context, script kept) (syscall.WaitStatus, error) {
 	over := make(chan struct{})
 	defer close(over)
-	go func() {
+	go s.watch(ctx, script, over)
+	return script.wait()
+}
+
+// watch shows the keeper that the worker lives until the script is over or ctx
+// ends, and ends the script then.
+func (s Scripts) watch(ctx context.Context, script kept, over <-chan struct{}) {
+	tick := time.NewTicker(pulse)
+	defer tick.Stop()
+	for done := ctx.Done(); ; {
 		select {
 		case <-over:
 			return
-		case <-ctx.Done():
+		case <-tick.C:
+			script.beat()
+		case <-done:
+			script.ask()
+			done = nil
+			defer time.AfterFunc(s.grace(), script.kill).Stop()
 		}
-		script.ask()
-		select {
-		case <-over:
-		case <-time.After(s.grace()):
-			script.kill()
-		}
-	}()
-	return script.wait()
+	}
 }
 
 func (s Scripts) grace() time.Duration {
