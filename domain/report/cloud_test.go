@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,10 +49,19 @@ func cloudHourSummaries(day Day, settings Settings, all iter.Seq[reporttest.Obje
 	return summaries
 }
 
+// drilledHours are the hours of a day with every drill; tests must not change
+// them.
+var drilledHours = sync.OnceValue(func() []CloudHourSummary {
+	day, err := ParseDay("2026-01-01", "Asia/Seoul")
+	if err != nil {
+		panic(err)
+	}
+	return cloudHourSummaries(day, DefaultSettings(), cloudDay(day).Objects())
+})
+
 func drilledCloudDay(t testing.TB) CloudDaily {
 	t.Helper()
-	day := seoulDay(t, "2026-01-01")
-	return MergeCloudDay(day, DefaultSettings(), cloudHourSummaries(day, DefaultSettings(), cloudDay(day).Objects()))
+	return MergeCloudDay(seoulDay(t, "2026-01-01"), DefaultSettings(), drilledHours())
 }
 
 func cloudJSON(t testing.TB, v any) string {
@@ -200,16 +210,16 @@ func TestAMissingOrEmptyDay(t *testing.T) {
 
 func TestHoursOfOtherDaysAndRepeatedHoursAreNotCounted(t *testing.T) {
 	day := seoulDay(t, "2026-01-01")
-	hours := cloudHourSummaries(day, DefaultSettings(), cloudDay(day).Objects())
+	hours := drilledHours()
 	other := hours[3]
 	other.ReportDate = "2026-01-02"
 	want := cloudJSON(t, MergeCloudDay(day, DefaultSettings(), hours))
-	require.Equal(t, want, cloudJSON(t, MergeCloudDay(day, DefaultSettings(), append([]CloudHourSummary{other}, append(hours, hours[5])...))))
+	require.Equal(t, want, cloudJSON(t, MergeCloudDay(day, DefaultSettings(), slices.Concat([]CloudHourSummary{other}, hours, hours[5:6]))))
 }
 
 func TestAStoredHourMergesLikeAFreshOne(t *testing.T) {
 	day := seoulDay(t, "2026-01-01")
-	hours := cloudHourSummaries(day, DefaultSettings(), cloudDay(day).Objects())
+	hours := drilledHours()
 	stored := make([]CloudHourSummary, len(hours))
 	for i := range hours {
 		require.NoError(t, json.Unmarshal([]byte(cloudJSON(t, hours[i])), &stored[i]))
