@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,4 +168,16 @@ func TestATestbedIsWordedAsOne(t *testing.T) {
 	require.Contains(t, korean, "테스트 이벤트")
 	require.NotContains(t, asText(eventfulDay(t, factoryA).Document(Korean)), "테스트")
 	require.Contains(t, asText(eventfulDay(t, "factory-b").Document(English)), "test event")
+}
+
+func TestEventsThatTheTableHasNoRoomForAreCounted(t *testing.T) {
+	daily := troubledDay(t)
+	doc := daily.Document(English)
+	for _, section := range doc.Sections {
+		if section.ID == sectionEvents {
+			require.Len(t, section.Tables[0].Rows, 10)
+			require.Len(t, section.Findings, 6)
+			require.Equal(t, fmt.Sprintf("Milder events that the table leaves out: %d.", daily.EventCount-10), section.Findings[5].Text)
+		}
+	}
 }

@@ -128,9 +128,17 @@ func (w documentWriter) sensorFindings() []phrase {
 	} else {
 		findings = append(findings, say("AI 점수 최고치는 화재 %[1]s, 넘어짐 %[2]s, 굽힘 %[3]s이며, 급등 이벤트는 %[4]d건이었습니다.",
 			"The highest AI scores were fire %[1]s, fall %[2]s, bend %[3]s; spikes: %[4]d.",
-			figure(s.MaxFireScore), figure(s.MaxFallScore), figure(s.MaxBendScore), len(s.SpikeEvents)))
+			figure(s.MaxFireScore), figure(s.MaxFallScore), figure(s.MaxBendScore), w.spikeCount()))
 	}
 	return append(findings, say("이상 소음은 %[1]d건 감지되었습니다.", "Abnormal sounds: %[1]d.", s.AbnormalSoundCount))
+}
+
+func (w documentWriter) spikeCount() int64 {
+	var count int64
+	for _, event := range w.daily.Events {
+		count += oneIf(event.Type == EventAI)
+	}
+	return count
 }
 
 func (w documentWriter) infraFindings() []phrase {
@@ -181,6 +189,9 @@ func (w documentWriter) eventFindings() []phrase {
 	for _, event := range w.daily.Events[:min(maxEventFindings, len(w.daily.Events))] {
 		findings = append(findings, w.eventFinding(event))
 	}
+	if hidden := w.daily.EventCount - int64(min(maxEventRows, len(w.daily.Events))); hidden > 0 {
+		findings = append(findings, say("표에 없는 더 가벼운 이벤트가 %[1]d건 더 있었습니다.", "Milder events that the table leaves out: %[1]d.", hidden))
+	}
 	return findings
 }
 
@@ -201,7 +212,7 @@ func (w documentWriter) checkFindings() []phrase {
 	}
 	var findings []phrase
 	for _, rule := range rules {
-		findings = append(findings, say("[%[1]s] %[2]s 근거: %[3]s.", "[%[1]s] %[2]s Reason: %[3]s.", word(priorityWords, rule.priority), rule.check, rule.reason(w.daily)))
+		findings = append(findings, say("우선순위 %[1]s: %[2]s 근거: %[3]s.", "Priority %[1]s: %[2]s Reason: %[3]s.", word(priorityWords, rule.priority), rule.check, rule.reason(w.daily)))
 	}
 	return findings
 }

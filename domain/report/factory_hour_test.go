@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -296,4 +297,20 @@ func TestALongerHourExpectsMore(t *testing.T) {
 	require.Equal(t, s.ExpectedCounts, s.InputCounts.DatasetCounts)
 	require.Zero(t, s.DataQuality.DataGapCount)
 	require.Len(t, s.Series.RiskScore, 24)
+}
+
+func TestObjectsMayBeAddedAtTheSameTime(t *testing.T) {
+	day, hour, start := newYear(t)
+	samples := append(quietHour(factoryA, start, 2*time.Minute), snapshotSample(factoryA, start, "7"), sample{RiskScoreDataset, `{`})
+	gathered := NewFactoryHour(factoryA, day, hour, DefaultSettings())
+	var wait sync.WaitGroup
+	for worker := range 8 {
+		wait.Go(func() {
+			for i := worker; i < len(samples); i += 8 {
+				samples[i].addTo(gathered)
+			}
+		})
+	}
+	wait.Wait()
+	require.Equal(t, asJSON(t, summarise(factoryA, day, hour, DefaultSettings(), samples)), asJSON(t, gathered.Summary()))
 }

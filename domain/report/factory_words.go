@@ -39,11 +39,6 @@ var collectionWords = map[CollectionStatus]phrase{
 	CollectionPoor:    say("결측 영향 확인 필요", "impact of missing data must be checked"),
 }
 
-var levelWords = map[string]phrase{
-	string(Normal): say("정상", "normal"), string(Warning): say("주의", "warning"), string(Danger): say("위험", "danger"),
-	levelUnknown: say("알 수 없음", "unknown"),
-}
-
 var severityWords = map[Severity]phrase{
 	SeverityInfo: say("정보", "info"), SeverityWarning: say("경고", "warning"), SeverityDanger: say("위험", "danger"),
 }

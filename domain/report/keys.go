@@ -17,8 +17,7 @@ func CheckTarget(target string) error {
 		return nil
 	}
 	if err := factory.CheckFactoryID(target); err != nil {
-		var bad *factory.InvalidError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*factory.InvalidError](err); ok {
 			return invalid("target", "must be cloud-infra or a factory id: "+bad.Rule)
 		}
 		return invalid("target", "must be cloud-infra or a factory id")
