@@ -193,7 +193,7 @@ func (a artifactRoutes) replace(ctx context.Context, in *replaceInput) (*statusO
 		return nil, err
 	}
 	files := f.described()
-	if err := artifact.CheckFiles(files); err != nil {
+	if err := errors.Join(artifact.CheckFiles(files), v.Spec.CheckContent(files)); err != nil {
 		return nil, artifactProblem("body", err)
 	}
 	c := artifact.Command{Verb: artifact.Replace, Actor: actor, At: a.Now().UTC(), Comment: said.Comment}

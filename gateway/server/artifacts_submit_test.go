@@ -152,6 +152,26 @@ func TestBadFormsAreRefusedByTheirFieldAndLeaveNothing(t *testing.T) {
 	}
 }
 
+func TestJobsForDevicesHaveSmallFiles(t *testing.T) {
+	d := newArtifactDesk(t)
+	job := func(n int, args map[string]any) piece {
+		return piece{"request", "", document(version(n), func(s map[string]any) {
+			s["draft"] = true
+			s["spec"].(map[string]any)["kind"], s["spec"].(map[string]any)["args"] = "iot-job", args
+		})}
+	}
+	good := map[string]any{"targets": []string{"factory-a", "factory-b"}, "waves": []any{1, "rest"}}
+	large := piece{"primary", "job.json", strings.Repeat("x", 64<<10+1)}
+	requireField(t, d.form(http.MethodPost, "/v1/artifacts", job(1, map[string]any{}), piece{"primary", "job.json", "{}"}), "body.spec.args.targets")
+	requireField(t, d.form(http.MethodPost, "/v1/artifacts", job(1, good), large), "body.files")
+	d.requireNothingLeft()
+	a := d.form(http.MethodPost, "/v1/artifacts", job(1, good), piece{"primary", "job.json", "{}"})
+	require.Equal(t, http.StatusAccepted, a.Status, string(a.Body))
+	d.create("artifact/fix/v1", artifact.Draft)
+	replacement := d.form(http.MethodPut, "/v1/artifacts/fix/versions/1/content", piece{"request", "", "{}"}, large)
+	requireField(t, replacement, "body.files")
+}
+
 func TestTheSameSubmissionAgainIsAnsweredTheSameAndAnotherIsRefused(t *testing.T) {
 	d := newArtifactDesk(t)
 	submit := func(content string) answer {

@@ -128,7 +128,9 @@ func newArtifactDesk(t testing.TB) *artifactDesk {
 		TB: t, lifecycles: &lifecycles{started: map[string]workflows.Input{}}, store: storage.New(tab.Client, tab.Name, objects, bucket.Name),
 		public: string(ssh.MarshalAuthorizedKey(signer.PublicKey())), folder: t.TempDir(), tokens: map[string]string{},
 	}
-	d.fixture = newFixture(t, server.Artifacts(server.ArtifactConfig{
+	tokens, calls := newTable(t)
+	unlimited := monitoring.Limits{Read: 1e6, Write: 1e6, TokenCreate: 1e6}
+	d.fixture = start(t, tokens, calls, newRing(t, "k1"), server.Config{Limits: unlimited}, server.Artifacts(server.ArtifactConfig{
 		Store: d.store, Workflows: d.lifecycles, Signer: signer, UploadFolder: d.folder, UploadIdle: 300 * time.Millisecond, Now: time.Now,
 	}))
 	return d

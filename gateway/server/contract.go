@@ -45,8 +45,8 @@ var readModels = map[string]bool{reflect.TypeFor[factory.Latest]().PkgPath(): tr
 var prefixes = map[string]string{
 	cloudInfraPackage:                               "CloudInfra",
 	reflect.TypeFor[artifact.Spec]().PkgPath():      "Artifact",
-	reflect.TypeFor[storedartifact.Run]().PkgPath(): "Artifact",
-	reflect.TypeFor[workflows.Status]().PkgPath():   "Artifact",
+	reflect.TypeFor[storedartifact.Run]().PkgPath(): "ArtifactStored",
+	reflect.TypeFor[workflows.Status]().PkgPath():   "ArtifactLifecycle",
 }
 
 // schemaName names the schema of a type.

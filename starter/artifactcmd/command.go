@@ -38,6 +38,7 @@ type Command struct {
 	Status     StatusCommand  `cmd:"" help:"Show where a version is, its tally, runs and refusals."`
 	Watch      WatchCommand   `cmd:"" help:"Show each change of a version until its outcome is known."`
 	List       ListCommand    `cmd:"" help:"List versions by state."`
+	Output     OutputCommand  `cmd:"" help:"Print what a run wrote, checked."`
 	Verify     VerifyCommand  `cmd:"" help:"Check chains, content, decisions and signatures; with --file offline, from a provenance document."`
 	Export     ExportCommand  `cmd:"" help:"Print the provenance of a version as in-toto statements, one a line, signed where a key is named."`
 }
