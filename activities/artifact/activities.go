@@ -246,10 +246,17 @@ func (a Activities) Supersede(ctx context.Context, r workflows.VersionRef) error
 	return nil
 }
 
-// Archive copies the content to the archive.
+// Archive copies the content to the archive, unless factories still run it.
 func (a Activities) Archive(ctx context.Context, r workflows.ArchiveRequest) (workflows.ArchiveResult, error) {
 	defer beat(ctx)()
 	v, err := a.Store.Version(ctx, r.ArtifactID, r.Version)
+	if err != nil {
+		return workflows.ArchiveResult{}, failure(err)
+	}
+	inUse, err := a.Store.InUse(ctx, v)
+	if err == nil && inUse {
+		err = fmt.Errorf("version %d of %s: %w", r.Version, r.ArtifactID, storage.ErrInUse)
+	}
 	if err != nil {
 		return workflows.ArchiveResult{}, failure(err)
 	}
@@ -312,7 +319,7 @@ func typeOf(err error) string {
 		workflows.ErrTaken:      errors.Is(err, storage.ErrTaken),
 		workflows.ErrConflict:   errors.Is(err, storage.ErrConflict) || errors.Is(err, storage.ErrNotFound),
 		workflows.ErrSuperseded: errors.Is(err, storage.ErrSuperseded),
-		workflows.ErrBusy:       errors.Is(err, storage.ErrBusy),
+		workflows.ErrBusy:       errors.Is(err, storage.ErrBusy) || errors.Is(err, storage.ErrInUse),
 		workflows.ErrIntegrity:  storage.IsIntegrity(err),
 		workflows.ErrForbidden:  errors.Is(err, errForbidden),
 	} {

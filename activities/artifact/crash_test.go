@@ -272,3 +272,37 @@ func TestTheMonthOfTheOutcomeNamesTheArchive(t *testing.T) {
 		require.Equal(t, prefix, v.ArchivePrefix)
 	}
 }
+
+func TestWhatFactoriesRunIsNotArchived(t *testing.T) {
+	d := newDesk(t)
+	rollOut := func(version int) storage.Artifact {
+		job := script("{}", func(r *artifact.Request) {
+			r.Version = version
+			r.Spec.Kind, r.Spec.Args = artifact.IoTJob, []byte(`{"targets":["factory-a"],"waves":["rest"]}`)
+		})
+		v := d.submit(job)
+		for _, step := range [][2]artifact.State{{artifact.InReview, artifact.Approved}, {artifact.Approved, artifact.Executing}, {artifact.Executing, artifact.Executed}} {
+			require.NoError(t, d.Commit(t.Context(), workflows.Step{
+				ArtifactID: "fix", Version: version, From: step[0], To: step[1],
+				Record: d.record(version, string(step[1]), artifact.System, artifact.Event{From: step[0], To: step[1], BundleHash: v.BundleHash}),
+			}))
+		}
+		v, err := d.Store.Version(t.Context(), "fix", version)
+		require.NoError(t, err)
+		return v
+	}
+	first := rollOut(1)
+	d.now = d.now.Add(32 * 24 * time.Hour)
+	gone := watcher{err: serviceerror.NewNotFound("")}
+	report, err := d.sweep(gone, false)
+	require.NoError(t, err)
+	require.Empty(t, report.Archived)
+	_, err = d.Archive(t.Context(), workflows.ArchiveRequest{VersionRef: workflows.VersionRef{ArtifactID: "fix", Version: 1}, SettledAt: *first.SettledAt})
+	typed(t, err, workflows.ErrBusy)
+	require.True(t, d.readable(first))
+	rollOut(2)
+	d.now = d.now.Add(32 * 24 * time.Hour)
+	report, err = d.sweep(gone, false)
+	require.NoError(t, err)
+	require.Equal(t, []string{"artifact/fix/v1"}, report.Archived, "the newer one took its place")
+}

@@ -100,6 +100,9 @@ func (s Sweeper) version(ctx context.Context, v storage.Artifact, report *workfl
 	if err != nil || running {
 		return err
 	}
+	if inUse, err := s.Store.InUse(ctx, v); err != nil || inUse {
+		return err
+	}
 	if !report.DryRun {
 		if err := s.archive(ctx, v, now); err != nil {
 			if ctx.Err() != nil {

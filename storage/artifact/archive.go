@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"millrace/domain/artifact"
 	"millrace/storage/objects"
 )
 
@@ -19,6 +21,24 @@ import (
 func ArchivePrefix(id string, version int, settled time.Time) string {
 	settled = settled.UTC()
 	return fmt.Sprintf("archive/%04d/%02d/%s/v%d/", settled.Year(), settled.Month(), id, version)
+}
+
+// ErrInUse marks a version whose content factories still run.
+var ErrInUse = errors.New("factories run it until a newer version is executed")
+
+// InUse tells whether factories run a version: one that was rolled out to devices
+// and that no newer version has replaced. Its content must be at hand, for a
+// factory that comes back, and for its rollback.
+func (s Store) InUse(ctx context.Context, a Artifact) (bool, error) {
+	if a.Kind != artifact.IoTJob || a.State != artifact.Executed {
+		return false, nil
+	}
+	versions, err := s.Versions(ctx, a.ArtifactID)
+	if err != nil {
+		return false, err
+	}
+	replaced := slices.ContainsFunc(versions, func(v Artifact) bool { return v.Version > a.Version && v.State == artifact.Executed })
+	return !replaced, nil
 }
 
 // CopyToArchive copies a version's files to the archive prefix in class GLACIER

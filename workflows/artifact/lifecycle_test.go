@@ -432,6 +432,22 @@ func TestAFailedArchiveIsTriedAgain(t *testing.T) {
 	require.Equal(t, 1, s.cleared)
 }
 
+func TestWhatFactoriesRunIsNotArchivedYet(t *testing.T) {
+	s := newStory(t)
+	tries := 0
+	s.archive = func() error {
+		if tries++; tries < 4 {
+			return temporal.NewNonRetryableApplicationError("factories run it", ErrBusy, nil)
+		}
+		return nil
+	}
+	s.at(time.Minute, func() { s.decide("user:a", artifact.Approve) })
+	require.NoError(t, s.tell(request()))
+	require.Equal(t, artifact.Archived, s.path()[len(s.path())-1])
+	require.Equal(t, 4, tries, "it is looked at each day")
+	require.Empty(t, s.alerts, "nobody is alarmed")
+}
+
 func TestArchivingByHandIsAtOnce(t *testing.T) {
 	s := newStory(t)
 	s.at(time.Minute, func() { s.decide("user:a", artifact.Reject) })

@@ -25,6 +25,9 @@ func (l *lifecycle) settled(ctx workflow.Context) error {
 		return ctx.Err()
 	}
 	l.NotBefore = workflow.Now(ctx).Add(archiveRetry)
+	if typeOf(err) == ErrBusy {
+		return nil // factories run it: as it should be
+	}
 	l.notify(ctx, "archive_failed", fmt.Sprintf("%s v%d was not archived: %s", l.request.ArtifactID, l.request.Version, messageOf(err)), false)
 	return nil
 }
