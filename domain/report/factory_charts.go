@@ -19,7 +19,8 @@ func (d FactoryDaily) charts(lang Language) []Chart {
 			limit(warning, bounds.TemperatureWarning), limit(danger, bounds.TemperatureCritical)),
 		d.chart(lang, "humidity", say("습도", "Humidity"), "%", d.Series.Humidity, states,
 			limit(warning, bounds.HumidityWarning), limit(danger, bounds.HumidityCritical)),
-		d.chart(lang, "ai_score", say("AI 점수", "AI score"), "", d.Series.AIScore, states, limit(warning, bounds.AISpike)),
+		d.chart(lang, "ai_score", say("AI 점수", "AI score"), "", d.Series.AIScore, states,
+			limit(warning, bounds.AISpike), limit(danger, bounds.AICritical)),
 		d.chart(lang, "gaps", say("데이터 공백", "Gaps in the data"), "", nil,
 			d.gapSpans(FactoryStateDataset, RiskScoreDataset, InfraStateDataset)),
 	}

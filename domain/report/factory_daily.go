@@ -104,6 +104,7 @@ type Thresholds struct {
 	HumidityWarning     exact.Decimal `json:"humidity_warning"`
 	HumidityCritical    exact.Decimal `json:"humidity_critical"`
 	AISpike             exact.Decimal `json:"ai_spike"`
+	AICritical          exact.Decimal `json:"ai_critical"`
 }
 
 // FactoryContext is what a model is told about a day, stored as

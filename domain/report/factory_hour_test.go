@@ -267,6 +267,13 @@ func TestAFinishedPodIsNotUnhealthy(t *testing.T) {
 	require.Empty(t, s.Infra.NotReadyNodes)
 }
 
+func TestWhatHasNoNameIsUnknown(t *testing.T) {
+	s := summaryOf(t, sample{InfraStateDataset, `{"source_message_id":"a","factory_id":"factory-a","source_timestamp":"2026-01-01T06:10:00Z","data":{"nodes":[{}],"workloads":[{},{"name":"x"}]}}`})
+	require.Equal(t, "unknown", s.Infra.NotReadyNodes[0].Name)
+	require.Equal(t, "unknown", s.Infra.UnhealthyWorkloads[0].Name)
+	require.Equal(t, "x", s.Infra.UnhealthyWorkloads[1].Name)
+}
+
 func TestCountsTellOfNodesThatHaveNoName(t *testing.T) {
 	s := summaryOf(t, sample{InfraStateDataset, `{"source_message_id":"a","factory_id":"factory-a","source_timestamp":"2026-01-01T06:10:00Z","data":{"nodes_total":3,"nodes_ready":1}}`})
 	require.Equal(t, int64(2), s.Infra.NodeNotReadyCount)

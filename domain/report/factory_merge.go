@@ -318,7 +318,7 @@ func (s Settings) thresholds() Thresholds {
 	return Thresholds{
 		RiskWarningMax: s.RiskWarningMax, RiskDangerMax: s.RiskDangerMax,
 		TemperatureWarning: s.TemperatureWarning, TemperatureCritical: s.TemperatureCritical,
-		HumidityWarning: s.HumidityWarning, HumidityCritical: s.HumidityCritical, AISpike: s.AISpike,
+		HumidityWarning: s.HumidityWarning, HumidityCritical: s.HumidityCritical, AISpike: s.AISpike, AICritical: s.AICritical,
 	}
 }
 

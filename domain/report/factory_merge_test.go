@@ -15,10 +15,14 @@ func slow() Settings {
 	return settings
 }
 
-// slowDay has an object of each dataset a minute; change may replace one.
+// slowDay has an object of each dataset a minute.
 func slowDay(factoryID string, span Span, score string) []sample {
+	return dayOf(factoryID, span, time.Minute, score)
+}
+
+func dayOf(factoryID string, span Span, interval time.Duration, score string) []sample {
 	var samples []sample
-	for at := span.Start; at.Before(span.End); at = at.Add(time.Minute) {
+	for at := span.Start; at.Before(span.End); at = at.Add(interval) {
 		samples = append(samples, stateSample(factoryID, at, calm()), riskSample(factoryID, at, score, "normal"), infraSample(factoryID, at, cluster{}))
 	}
 	return samples
@@ -45,7 +49,9 @@ func TestAQuietDayIsNormal(t *testing.T) {
 
 func TestADaysVerdict(t *testing.T) {
 	day := parseDay(t, "2026-01-01", "Asia/Seoul")
-	quiet := slowDay(factoryA, day.Window(), "100")
+	settings := DefaultSettings()
+	settings.FactoryStateInterval, settings.RiskScoreInterval, settings.InfraStateInterval = 10*time.Minute, 10*time.Minute, 10*time.Minute
+	quiet := dayOf(factoryA, day.Window(), 10*time.Minute, "100")
 	noon := day.Window().Start.Add(12*time.Hour + 30*time.Second)
 	for _, c := range []struct {
 		name    string
@@ -63,7 +69,7 @@ func TestADaysVerdict(t *testing.T) {
 		{"a gap", nil, 9, Warning},
 		{"heat alone", []sample{stateSample(factoryA, noon, measured{temperature: "50"})}, 0, Normal},
 	} {
-		daily := mergeByHour(factoryA, day, slow(), append(c.extra, quiet[c.without:]...))
+		daily := mergeByHour(factoryA, day, settings, append(c.extra, quiet[c.without:]...))
 		require.Equal(t, c.want, daily.OverallStatus, c.name)
 	}
 }

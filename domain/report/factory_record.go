@@ -217,11 +217,11 @@ func (o infraObject) value() (infraValue, error) {
 	counts := []int64{o.Data.NodesTotal, o.Data.NodesReady, o.Data.PodsTotal}
 	for _, node := range o.Data.Nodes {
 		if !node.Ready && node.Status != "Ready" {
-			value.notReadyNodes = append(value.notReadyNodes, safeName(node.NodeID))
+			value.notReadyNodes = append(value.notReadyNodes, nameOr(node.NodeID))
 		}
 	}
 	for _, workload := range o.Data.Workloads {
-		name := safeName(workload.Namespace + "/" + workload.Name)
+		name := workloadName(workload.Namespace, workload.Name)
 		if !workload.Ready && !slices.Contains(finished, workload.Status) {
 			value.badWorkloads = append(value.badWorkloads, name)
 		}
