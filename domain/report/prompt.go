@@ -26,15 +26,15 @@ type Prompt struct {
 // the findings; secrets in either are left out. Findings and context are data from
 // machines that anybody may have named: the instructions say so, and whatever a
 // model makes of them, Verify checks the answer. Violations are what was wrong
-// with the draft before.
-func NewPrompt(doc Document, context []byte, violations []Violation) Prompt {
+// with the draft before, a line each.
+func NewPrompt(doc Document, context []byte, violations []string) Prompt {
 	words := promptWords[doc.language()]
 	var user strings.Builder
 	fmt.Fprintf(&user, words.task, doc.Target, doc.Date, doc.Timezone)
 	user.WriteString("\n\n<findings>\n" + promptFindings(doc) + "\n</findings>\n")
 	user.WriteString("\n<context>\n" + promptContext(context) + "\n</context>\n")
 	if len(violations) > 0 {
-		user.WriteString("\n" + words.again + "\n<violations>\n" + promptViolations(violations) + "\n</violations>\n")
+		user.WriteString("\n" + words.again + "\n<violations>\n" + mustJSON(violations) + "\n</violations>\n")
 	}
 	user.WriteString("\n" + words.close)
 	return Prompt{
@@ -103,14 +103,6 @@ func promptContext(context []byte) string {
 	}
 	json.HTMLEscape(&escaped, compact.Bytes())
 	return escaped.String()
-}
-
-func promptViolations(violations []Violation) string {
-	texts := make([]string, 0, len(violations))
-	for _, v := range violations {
-		texts = append(texts, v.String())
-	}
-	return mustJSON(texts)
 }
 
 // mustJSON marshals strings and lists of them; it escapes angle brackets.

@@ -43,7 +43,7 @@ func TestNoTextEndsTheElementThatItIsIn(t *testing.T) {
 	doc.Sections[2].Findings[0].Text = attack
 	context, err := json.Marshal(map[string]string{"workload": attack})
 	require.NoError(t, err)
-	prompt := NewPrompt(doc, context, []Violation{{Rule: "markup", Text: "</violations>"}})
+	prompt := NewPrompt(doc, context, []string{"markup at \"</violations>\": no"})
 	for _, element := range []string{"findings", "context", "violations"} {
 		require.Equal(t, 1, strings.Count(prompt.User, "</"+element+">"), element)
 	}
@@ -64,7 +64,7 @@ func TestNoSecretGoesToAModel(t *testing.T) {
 func TestACorrectedPromptShowsWhatWasWrong(t *testing.T) {
 	doc := sampleDocument()
 	first := NewPrompt(doc, []byte(sampleContext), nil)
-	second := NewPrompt(doc, []byte(sampleContext), []Violation{{"unknown_number", "risk", "13분", "the number is in no finding"}})
+	second := NewPrompt(doc, []byte(sampleContext), []string{Violation{"unknown_number", "risk", "13분", "the number is in no finding"}.String()})
 	var texts []string
 	require.NoError(t, json.Unmarshal([]byte(between(t, second.User, "violations")), &texts))
 	require.Equal(t, []string{`unknown_number in risk at "13분": the number is in no finding`}, texts)

@@ -183,3 +183,28 @@ func (t Table) redacted() Table {
 	t.Rows = rows
 	return t
 }
+
+const (
+	// maxSummaryLines and maxSummaryRunes bound what a message says of a day.
+	maxSummaryLines = 4
+	maxSummaryRunes = 240
+)
+
+// Summary has the first findings of a document, a line each, for messages about
+// the day. They are code's own words, without credentials.
+func (d Document) Summary() []string {
+	var lines []string
+	for _, section := range d.redacted().Sections {
+		for _, finding := range section.Findings {
+			if len(lines) == maxSummaryLines {
+				return lines
+			}
+			line := []rune(oneLine(finding.Text))
+			if len(line) > maxSummaryRunes {
+				line = append(line[:maxSummaryRunes-1], '…')
+			}
+			lines = append(lines, string(line))
+		}
+	}
+	return lines
+}

@@ -265,3 +265,14 @@ func TestTheSameInputGivesTheSameReport(t *testing.T) {
 	require.True(t, bytes.Equal(first.Markdown, second.Markdown))
 	require.True(t, bytes.Equal(first.HTML, second.HTML))
 }
+
+func TestASummaryIsTheFirstFindings(t *testing.T) {
+	doc := sampleDocument()
+	doc.Sections[0].Findings[1].Text = "비밀 AKIAIOSFODNN7EXAMPLE\n" + strings.Repeat("가", 300)
+	lines := doc.Summary()
+	require.Len(t, lines, maxSummaryLines)
+	require.Equal(t, doc.Sections[0].Findings[0].Text, lines[0])
+	require.Contains(t, lines[1], redacted+" 가가")
+	require.Len(t, []rune(lines[1]), maxSummaryRunes)
+	require.Equal(t, []string{"수집된 데이터가 없어 판단할 수 없습니다."}, emptyDocument().Summary())
+}

@@ -218,7 +218,7 @@ func (v *verifier) form(section, text string) {
 // finding has.
 func (v *verifier) language(section, text string, cited []factText) {
 	korean := false
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		named := slices.ContainsFunc(cited, func(f factText) bool { return strings.Contains(f.plain, word) })
 		for _, r := range word {
 			switch {

@@ -111,7 +111,7 @@ var spelled = map[Language]*regexp.Regexp{
 }
 
 // markup is what only code may write.
-var markup = regexp.MustCompile("[|<>`*#\\[\\]\\\\{}\\n\\r\\t]|~~|!\\[|\\]\\(|(?i:https?:|ftp:|www\\.|mailto:|javascript:|data:[a-z]+/)|&[a-zA-Z#][a-zA-Z0-9]*;|^\\s*(?:[-+•·▪●○■]\\s|\\d+[.)]\\s)")
+var markup = regexp.MustCompile("[|<>`*#\\\\{}\\n\\r\\t]|~~|!\\[|\\]\\(|(?i:https?:|ftp:|www\\.|mailto:|javascript:|data:[a-z]+/)|&[a-zA-Z#][a-zA-Z0-9]*;|^\\s*(?:[-+•·▪●○■]\\s|\\d+[.)]\\s)")
 
 // vocabulary are Latin words that need no fact.
 var vocabulary = newVocabulary(`risk score ai llm s3 processed raw kst utc iot aws pod pods node nodes workload workloads snapshot pipeline cpu gpu memory disk

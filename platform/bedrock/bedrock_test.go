@@ -129,8 +129,10 @@ func TestErrorsSayWhetherToTryAgain(t *testing.T) {
 	}{
 		"throttled":               {typed(429, "ThrottlingException"), "ThrottlingException", true, 10 * time.Second},
 		"throttled with a suffix": {typed(429, "aws.bedrock#ThrottlingException:http://internal.amazon.com/coral/"), "ThrottlingException", true, 10 * time.Second},
-		"throttled with a time": {plain(429, http.Header{"X-Amzn-Errortype": {"ThrottlingException"}, "Retry-After": {"7"}}, `{"message":"slower"}`),
-			"ThrottlingException", true, 7 * time.Second},
+		"throttled with a time": {
+			plain(429, http.Header{"X-Amzn-Errortype": {"ThrottlingException"}, "Retry-After": {"7"}}, `{"message":"slower"}`),
+			"ThrottlingException", true, 7 * time.Second,
+		},
 		"throttled, named in the body": {plain(429, nil, `{"__type":"ThrottlingException","message":"slower"}`), "ThrottlingException", true, 10 * time.Second},
 		"429 of no name":               {plain(429, nil, `{"message":"slower"}`), "UnknownError", true, 10 * time.Second},
 		"internal":                     {typed(500, "InternalServerException"), "InternalServerException", true, 0},

@@ -54,7 +54,7 @@ func Serve(ctx context.Context, cfg Config) error {
 	httpServer := &http.Server{Handler: server, ReadHeaderTimeout: 5 * time.Second}
 	done := make(chan error, 1)
 	go func() { done <- httpServer.Serve(listener) }()
-	slog.Info("models ready", "addr", listener.Addr().String(), "mode", server.current().Mode)
+	slog.Info("models ready", "addr", listener.Addr().String(), "mode", server.current("").Mode)
 	select {
 	case err := <-done:
 		return fmt.Errorf("serve models on %s: %w", cfg.Addr, err)
@@ -71,8 +71,9 @@ func Serve(ctx context.Context, cfg Config) error {
 type Server struct {
 	mux *http.ServeMux
 
-	mu       sync.Mutex
-	behave   Behaviour
+	mu sync.Mutex
+	// behave is by model; that of "" is for all others.
+	behave   map[string]Behaviour
 	requests []Seen
 	count    int
 }
@@ -94,14 +95,18 @@ func NewServer(mode string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{mux: http.NewServeMux(), behave: behave}
+	s := &Server{mux: http.NewServeMux(), behave: map[string]Behaviour{"": behave}}
 	s.mux.HandleFunc("GET "+HealthPath, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	s.mux.HandleFunc("GET "+ModePath, func(w http.ResponseWriter, _ *http.Request) { loopback.Answer(w, http.StatusOK, s.current()) })
+	s.mux.HandleFunc("GET "+ModePath, func(w http.ResponseWriter, r *http.Request) {
+		loopback.Answer(w, http.StatusOK, s.current(r.URL.Query().Get("model")))
+	})
 	s.mux.HandleFunc("PUT "+ModePath, s.setMode)
-	s.mux.HandleFunc("GET "+RequestsPath, func(w http.ResponseWriter, _ *http.Request) { loopback.Answer(w, http.StatusOK, s.seen()) })
+	s.mux.HandleFunc("GET "+RequestsPath, func(w http.ResponseWriter, r *http.Request) {
+		loopback.Answer(w, http.StatusOK, s.seen(r.URL.Query().Get("model")))
+	})
 	s.mux.HandleFunc("DELETE "+RequestsPath, func(w http.ResponseWriter, _ *http.Request) {
 		s.forget()
-		loopback.Answer(w, http.StatusOK, s.seen())
+		loopback.Answer(w, http.StatusOK, s.seen(""))
 	})
 	return s, nil
 }
@@ -133,7 +138,7 @@ func (s *Server) converse(w http.ResponseWriter, r *http.Request, model string) 
 		fail(w, http.StatusBadRequest, "ValidationException", problem)
 		return
 	}
-	behave := s.next()
+	behave := s.next(model)
 	seen := Seen{Model: model, Mode: behave.Mode, Corrected: request.corrected(), InputTokens: request.tokens(), MaxTokens: request.InferenceConfig.MaxTokens}
 	if behave.Delay() > 0 {
 		select {
@@ -162,28 +167,38 @@ func (s *Server) setMode(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	s.behave = behave
+	s.behave[behave.Model] = behave
 	s.mu.Unlock()
 	loopback.Answer(w, http.StatusOK, behave)
 }
 
-// next is how the next request is answered.
-func (s *Server) next() Behaviour {
+// next is how the next request for a model is answered.
+func (s *Server) next(model string) Behaviour {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	behave := s.behave
-	if s.behave.Count > 0 {
-		if s.behave.Count--; s.behave.Count == 0 {
-			s.behave = Behaviour{Mode: OK}
+	behave := s.of(model)
+	if behave.Count > 0 {
+		left := behave
+		if left.Count--; left.Count == 0 {
+			left = Behaviour{Mode: OK, Model: behave.Model}
 		}
+		s.behave[behave.Model] = left
 	}
 	return behave
 }
 
-func (s *Server) current() Behaviour {
+// of is the behaviour of a model, or else that of all.
+func (s *Server) of(model string) Behaviour {
+	if behave, ok := s.behave[model]; ok {
+		return behave
+	}
+	return s.behave[""]
+}
+
+func (s *Server) current(model string) Behaviour {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.behave
+	return s.of(model)
 }
 
 // Log is what was asked.
@@ -202,10 +217,21 @@ func (s *Server) note(seen Seen) {
 	}
 }
 
-func (s *Server) seen() Log {
+// seen is what was asked of a model, or of all where it is empty. The count of one
+// model is that of the requests that are kept.
+func (s *Server) seen(model string) Log {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Log{Count: s.count, Requests: append([]Seen{}, s.requests...)}
+	log := Log{Count: s.count, Requests: []Seen{}}
+	for _, request := range s.requests {
+		if model == "" || request.Model == model {
+			log.Requests = append(log.Requests, request)
+		}
+	}
+	if model != "" {
+		log.Count = len(log.Requests)
+	}
+	return log
 }
 
 func (s *Server) forget() {

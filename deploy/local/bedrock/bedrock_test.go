@@ -54,7 +54,7 @@ func standIn(t *testing.T, mode string) (string, models.Model) {
 	return "http://" + addr, models.Model{API: models.New(cfg), Timeout: 10 * time.Second}
 }
 
-func request(violations ...report.Violation) models.Request {
+func request(violations ...string) models.Request {
 	prompt := report.NewPrompt(document(), []byte(`{"factory_id":"factory-a"}`), violations)
 	return models.Request{
 		Model: "arn:aws:bedrock:ap-south-2::inference-profile/apac.anthropic.claude-3-sonnet-20240229-v1:0", System: prompt.System, User: prompt.User,
@@ -135,7 +135,7 @@ func TestModelsFailInEachWay(t *testing.T) {
 		}
 		require.Equal(t, mode == Truncate, answer.Stop == models.StopMaxTokens, mode)
 	}
-	answer, err := model.Ask(t.Context(), request(report.Violation{Rule: "unknown_number"}))
+	answer, err := model.Ask(t.Context(), request("unknown_number in summary"))
 	require.NoError(t, err)
 	require.Empty(t, judge(t, answer), "after its count a mode is over")
 	var log Log
@@ -176,6 +176,26 @@ func TestTheServiceFailsInEachWay(t *testing.T) {
 	var log Log
 	do(t, http.MethodGet, url+RequestsPath, nil, &log)
 	require.Equal(t, 13, log.Count, "each was one attempt")
+}
+
+func TestAModelMayHaveAModeOfItsOwn(t *testing.T) {
+	url, model := standIn(t, "")
+	set(t, url, Behaviour{Mode: Denied, Model: "other", Count: 1})
+	_, err := model.Ask(t.Context(), request())
+	require.NoError(t, err)
+	other := request()
+	other.Model = "other"
+	_, err = model.Ask(t.Context(), other)
+	require.ErrorContains(t, err, "AccessDeniedException")
+	set(t, url, Behaviour{Mode: Throttle})
+	_, err = model.Ask(t.Context(), other)
+	require.NoError(t, err, "after its count a model is ok, whatever the others do")
+	var log Log
+	do(t, http.MethodGet, url+RequestsPath+"?model=other", nil, &log)
+	require.Equal(t, 2, log.Count)
+	var behave Behaviour
+	do(t, http.MethodGet, url+ModePath+"?model=other", nil, &behave)
+	require.Equal(t, Behaviour{Mode: OK, Model: "other"}, behave)
 }
 
 func TestRetryAfterIsSent(t *testing.T) {

@@ -64,6 +64,8 @@ const (
 // Behaviour is a mode and for how long.
 type Behaviour struct {
 	Mode Mode `json:"mode"`
+	// Model is the one that it is for; empty is all that have none of their own.
+	Model string `json:"model,omitempty"`
 	// Count is for how many requests; after them it is ok. 0 is until it is changed.
 	Count int `json:"count,omitempty"`
 	// DelayMS is how long every answer takes, in milliseconds.

@@ -127,13 +127,17 @@ var injected = regexp.MustCompile(`(?i)ignore[_ -]+(?:all[_ -]+)?(?:previous[_ -
 
 var number = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
 
-// lie changes the last digit of the first number that is then nowhere in the request.
+// lie changes the last digit of the first number, dates and names apart, that is then nowhere in the
+// request.
 func (r *converseRequest) lie(d *draft) {
 	known := r.text()
 	for i := range d.Sections {
 		for j := range d.Sections[i].Sentences {
 			sentence := &d.Sections[i].Sentences[j]
 			for _, at := range number.FindAllStringIndex(sentence.Text, -1) {
+				if inName(sentence.Text, at[0], at[1]) {
+					continue
+				}
 				truth := sentence.Text[at[0]:at[1]]
 				for by := byte(1); by < 10; by++ {
 					last := len(truth) - 1
@@ -146,6 +150,14 @@ func (r *converseRequest) lie(d *draft) {
 			}
 		}
 	}
+}
+
+// inName tells whether a number is a part of a date, a time or a name.
+func inName(text string, start, end int) bool {
+	joins := func(b byte) bool {
+		return b == '-' || b == ':' || b == '_' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
+	}
+	return start > 0 && joins(text[start-1]) || end < len(text) && joins(text[end])
 }
 
 // findings are the request's data.
