@@ -17,10 +17,10 @@ func slow() Settings {
 
 // slowDay has an object of each dataset a minute.
 func slowDay(factoryID string, span Span, score string) []sample {
-	return dayOf(factoryID, span, time.Minute, score)
+	return samplesEvery(factoryID, span, time.Minute, score)
 }
 
-func dayOf(factoryID string, span Span, interval time.Duration, score string) []sample {
+func samplesEvery(factoryID string, span Span, interval time.Duration, score string) []sample {
 	var samples []sample
 	for at := span.Start; at.Before(span.End); at = at.Add(interval) {
 		samples = append(samples, stateSample(factoryID, at, calm()), riskSample(factoryID, at, score, "normal"), infraSample(factoryID, at, cluster{}))
@@ -51,7 +51,7 @@ func TestADaysVerdict(t *testing.T) {
 	day := parseDay(t, "2026-01-01", "Asia/Seoul")
 	settings := DefaultSettings()
 	settings.FactoryStateInterval, settings.RiskScoreInterval, settings.InfraStateInterval = 10*time.Minute, 10*time.Minute, 10*time.Minute
-	quiet := dayOf(factoryA, day.Window(), 10*time.Minute, "100")
+	quiet := samplesEvery(factoryA, day.Window(), 10*time.Minute, "100")
 	noon := day.Window().Start.Add(12*time.Hour + 30*time.Second)
 	for _, c := range []struct {
 		name    string
