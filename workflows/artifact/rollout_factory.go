@@ -175,13 +175,13 @@ func (l *lifecycle) judge(ctx, safe workflow.Context, f *FactoryRun, gate artifa
 	f.State = FactoryJudging
 	l.describe(safe)
 	until := workflow.Now(safe).Add(gate.Within.Of())
-	verdict, why := artifact.Stale, ""
-	for verdict == artifact.Stale {
+	verdict, why, poll := artifact.Stale, "", firstGatePoll
+	for ; verdict == artifact.Stale; poll = nextGatePoll(gate, poll) {
 		left := until.Sub(workflow.Now(safe))
 		if left <= 0 || ctx.Err() != nil {
 			break
 		}
-		options := workflow.AwaitOptions{Timeout: min(gatePoll(gate), left), TimerOptions: workflow.TimerOptions{Summary: "Until " + f.FactoryID + " is looked at"}}
+		options := workflow.AwaitOptions{Timeout: min(poll, left), TimerOptions: workflow.TimerOptions{Summary: "Until " + f.FactoryID + " is looked at"}}
 		if _, err := workflow.AwaitWithOptions(safe, options, func() bool { return ctx.Err() != nil }); err != nil {
 			break
 		}
@@ -205,10 +205,10 @@ func (l *lifecycle) judge(ctx, safe workflow.Context, f *FactoryRun, gate artifa
 	}
 }
 
-// gatePoll is how often a factory is looked at: some thirty times in all, so that
-// the history stays short.
-func gatePoll(gate artifact.Gate) time.Duration {
-	return min(max(gate.Within.Of()/gateLooks, minGatePoll), maxGatePoll)
+// nextGatePoll is the time until the look after the next: ever longer, so that
+// news is seen soon and the history stays short, at most forty looks.
+func nextGatePoll(gate artifact.Gate, poll time.Duration) time.Duration {
+	return min(poll*3/2, max(slowGatePoll, gate.Within.Of()/20))
 }
 
 // sendOptions are for handing a job to the broker: tried for ten minutes, then
@@ -230,7 +230,8 @@ const (
 	jobGrace = 2 * time.Minute
 	// healthPatience is how long a state that can't be read is asked for.
 	healthPatience = 5 * time.Minute
-	gateLooks      = 30
-	minGatePoll    = 2 * time.Second
-	maxGatePoll    = 5 * time.Minute
+	// firstGatePoll is the first wait for news of a factory. It grows by half up to
+	// slowGatePoll, or a twentieth of the gate's time where that is more.
+	firstGatePoll = 2 * time.Second
+	slowGatePoll  = 15 * time.Second
 )

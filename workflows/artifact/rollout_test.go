@@ -197,6 +197,18 @@ func TestStaleDataAfterTheJobFailsTheGate(t *testing.T) {
 	require.Equal(t, []string{"primary plant-1", "rollback plant-1"}, s.plants.jobs())
 }
 
+func TestAFactoryIsLookedAtAtMostFortyTimes(t *testing.T) {
+	for _, within := range []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour} {
+		looks, poll, waited := 0, firstGatePoll, time.Duration(0)
+		for ; waited < within; poll = nextGatePoll(artifact.Gate{Within: artifact.Duration(within)}, poll) {
+			waited += min(poll, within-waited)
+			looks++
+		}
+		require.LessOrEqual(t, looks, 40, within)
+		require.GreaterOrEqual(t, looks, 3, within)
+	}
+}
+
 func TestWhatShowsLateIsSeenBeforeTheNextWave(t *testing.T) {
 	s := newRolloutStory(t, four...)
 	s.at(8*time.Minute, func() {
@@ -460,7 +472,7 @@ func TestALongWaveContinuesAsNewInItsMiddle(t *testing.T) {
 	s := newRolloutStory(t, many()...)
 	args := inThree(many()...)
 	args.Waves = []artifact.Wave{artifact.Rest}
-	s.at(time.Minute+15*time.Second, func() { s.env.SetContinueAsNewSuggested(true) })
+	s.at(time.Minute+3*time.Second, func() { s.env.SetContinueAsNewSuggested(true) })
 	err := s.tell(jobRequest(args))
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, err, &next)
