@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/stretchr/testify/require"
@@ -22,6 +25,7 @@ import (
 	activities "millrace/activities/report"
 	"millrace/domain/report"
 	"millrace/domain/report/reporttest"
+	"millrace/platform/awsconf"
 	"millrace/storage/objects"
 	storage "millrace/storage/report"
 	"millrace/storage/storagetest"
@@ -72,9 +76,9 @@ type reportDay struct {
 
 func newReportDay(b *testing.B, day report.Day, target string) *reportDay {
 	r := &reportDay{b: b, day: day, target: target, bucket: storagetest.Bucket(b)}
-	counted := r.bucket
-	counted.Client = s3.NewFromConfig(r.calls.Watch(storagetest.Config(b)), func(o *s3.Options) { o.UsePathStyle = true })
 	settings := report.DefaultSettings()
+	counted := r.bucket
+	counted.Client = r.client(hoursAtOnce * settings.GetConcurrency)
 	r.aggregator = activities.Aggregator{
 		Store: storage.Store{Bucket: counted, Prefix: settings.OutputPrefix}, Settings: settings,
 		Now: time.Now, Logger: slog.New(slog.DiscardHandler),
@@ -82,20 +86,31 @@ func newReportDay(b *testing.B, day report.Day, target string) *reportDay {
 	return r
 }
 
+// client is counted and keeps as many connections as are used at once, as a
+// worker's does.
+func (r *reportDay) client(connections int) *s3.Client {
+	cfg := r.calls.Watch(storagetest.Config(r.b))
+	cfg.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConns, t.MaxIdleConnsPerHost = connections, connections
+	})
+	return awsconf.NewS3(cfg)
+}
+
 // measure aggregates the day once and reports what it took.
 func (r *reportDay) measure(written int) {
 	debug.FreeOSMemory()
 	forgetPeak(r.b)
 	r.calls.Take()
-	begin := time.Now()
+	begin, cpu := time.Now(), cpuSeconds(r.b)
 	records := r.hours()
 	result, err := act[workflows.DayResult](r.aggregator.MergeDay, workflows.DayRequest{Target: r.target, Date: r.day.Date(), Timezone: r.day.Timezone()})
-	took := time.Since(begin)
+	took, used := time.Since(begin), cpuSeconds(r.b)-cpu
 	require.NoError(r.b, err)
 	calls := r.calls.Take()
 	r.check(result, records)
 	r.b.ReportMetric(float64(written)/took.Seconds(), "objects/s")
 	r.b.ReportMetric(took.Seconds(), "s/day")
+	r.b.ReportMetric(used, "cpu-s/day")
 	r.b.ReportMetric(peakMB(r.b), "peak-MB")
 	r.b.ReportMetric(float64(calls["GetObject"]), "GETs")
 	r.b.ReportMetric(float64(calls["ListObjectsV2"]), "LISTs")
@@ -187,6 +202,14 @@ func (r *reportDay) empty() {
 		remove(batch)
 	}
 	require.NoError(r.b, group.Wait())
+}
+
+// cpuSeconds is the processor time that this process has used.
+func cpuSeconds(t testing.TB) float64 {
+	t.Helper()
+	var usage syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
 
 // forgetPeak has the kernel measure the greatest resident size from now on
