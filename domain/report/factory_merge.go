@@ -12,10 +12,11 @@ import (
 const levelUnknown = "unknown"
 
 // MergeFactoryDay is a factory's day made of the summaries of its hours, in any
-// order. An hour without a summary counts as expected and as silent; of two
-// summaries of an hour the first counts. Sums, averages, extremes, percentiles
-// and gaps are those of all the day's samples (see MergeBasis); events are made of
-// the events that the hours kept.
+// order. An hour without a summary counts as expected and as silent, and so does
+// one whose summary is of another factory, date or zone; of two summaries of an
+// hour the first counts. Sums, averages, extremes, percentiles and gaps are those
+// of all the day's samples (see MergeBasis); events are made of those that the
+// hours kept.
 func MergeFactoryDay(factoryID string, day Day, settings Settings, hours []FactoryHourSummary) FactoryDaily {
 	m := dayMerge{factoryID: factoryID, day: day, settings: settings}
 	m.take(hours)
@@ -62,7 +63,8 @@ type dayMerge struct {
 func (m *dayMerge) take(summaries []FactoryHourSummary) {
 	known := map[string]FactoryHourSummary{}
 	for _, summary := range summaries {
-		if _, twice := known[summary.Hour]; !twice && summary.FactoryID == m.factoryID && summary.ReportDate == m.day.Date() {
+		ours := summary.FactoryID == m.factoryID && summary.ReportDate == m.day.Date() && summary.Timezone == m.day.Timezone()
+		if _, twice := known[summary.Hour]; ours && !twice {
 			known[summary.Hour] = summary
 		}
 	}

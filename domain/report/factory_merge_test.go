@@ -142,8 +142,10 @@ func TestAMissingHourIsExpectedAllTheSame(t *testing.T) {
 	foreign.FactoryID, foreign.Hour = "factory-b", "07"
 	yesterday := summaries[3]
 	yesterday.ReportDate, yesterday.Hour = "2025-12-31", "07"
+	elsewhere := summaries[3]
+	elsewhere.Timezone, elsewhere.Hour = "UTC", "07"
 	slices.Reverse(summaries)
-	daily := MergeFactoryDay(factoryA, day, settings, append([]FactoryHourSummary{foreign, yesterday}, summaries...))
+	daily := MergeFactoryDay(factoryA, day, settings, append([]FactoryHourSummary{foreign, yesterday, elsewhere}, summaries...))
 	require.Equal(t, int64(1), daily.DataQuality.MissingHourCount)
 	require.Zero(t, daily.DataQuality.EmptyHourCount)
 	require.Equal(t, int64(1440), daily.DataQuality.FactoryStateExpectedCount)

@@ -168,7 +168,7 @@ func FuzzNoObjectStopsAReport(f *testing.F) {
 func FuzzNoSummaryStopsAMerge(f *testing.F) {
 	day, hour, start := newYear(f)
 	f.Add([]byte(asJSON(f, summarise(factoryA, day, hour, DefaultSettings(), quietHour(factoryA, start, time.Minute)))))
-	f.Add([]byte(`{"factory_id":"factory-a","report_date":"2026-01-01","hour":"15","merge_basis":{"distributions":{"risk_score":{"count":3,"values":[1]}}}}`))
+	f.Add([]byte(`{"factory_id":"factory-a","report_date":"2026-01-01","timezone":"Asia/Seoul","hour":"15","merge_basis":{"distributions":{"risk_score":{"count":3,"values":[1]}}}}`))
 	settings := DefaultSettings()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var summary FactoryHourSummary
