@@ -90,8 +90,7 @@ func newVerifier(doc Document, context []byte, foreign []string) *verifier {
 		}
 	}
 	for id, finding := range doc.findings() {
-		text := redact(finding.Text)
-		v.facts[id] = factText{plain: neutral[lang].ReplaceAllLiteralString(text, " "), tokens: tokensOf(lang, text)}
+		v.facts[id] = newFactText(lang, redact(finding.Text))
 	}
 	v.identity = tokensOf(lang, strings.Join([]string{doc.Target, doc.Date, doc.Timezone}, " \n"))
 	v.anywhere = slices.Concat(v.identity, tokensOf(lang, doc.text()), known.tokens)
@@ -219,7 +218,7 @@ func (v *verifier) form(section, text string) {
 func (v *verifier) language(section, text string, cited []factText) {
 	korean := false
 	for word := range strings.FieldsSeq(text) {
-		named := slices.ContainsFunc(cited, func(f factText) bool { return strings.Contains(f.plain, word) })
+		named := slices.ContainsFunc(cited, func(f factText) bool { return strings.Contains(f.text, word) })
 		for _, r := range word {
 			switch {
 			case unicode.Is(unicode.Hangul, r):
@@ -329,15 +328,23 @@ func (v *verifier) token(section string, t token, facts []token) {
 
 // judgements checks that each judgement is one of code's.
 func (v *verifier) judgements(section, text string, cited []factText) {
-	plain := neutral[v.lang].ReplaceAllLiteralString(text, " ")
+	var names []string
+	for _, f := range cited {
+		names = append(names, f.names...)
+	}
+	plain := plainText(v.lang, text, names)
 	for _, j := range judgements[v.lang] {
-		if found := j.said.FindString(plain); found != "" && !j.supportedBy(cited) {
+		said := plain
+		if j.whole {
+			said = text
+		}
+		if found := j.said.FindString(said); found != "" && !j.supportedBy(cited) {
 			v.add(j.rule, section, found, "no cited finding says so")
 		}
 	}
 	for _, pattern := range inverted[v.lang] {
 		found := pattern.FindString(text)
-		if found != "" && !slices.ContainsFunc(cited, func(f factText) bool { return pattern.MatchString(f.plain) }) {
+		if found != "" && !slices.ContainsFunc(cited, func(f factText) bool { return pattern.MatchString(f.text) }) {
 			v.add("direction", section, found, "a lower score is worse, a higher one better")
 		}
 	}

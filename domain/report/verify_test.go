@@ -148,6 +148,35 @@ func TestLyingEnglishSentences(t *testing.T) {
 	}
 }
 
+// TestWordsThatOnlyLookLikeSupportAreNone has findings with the words of a good
+// day that do not say that it was one.
+func TestWordsThatOnlyLookLikeSupportAreNone(t *testing.T) {
+	korean := Document{Target: "factory-a", Date: "2026-01-01", Timezone: "Asia/Seoul", Language: Korean}
+	english := korean
+	english.Language = English
+	for _, c := range []struct {
+		doc                 Document
+		finding, said, rule string
+	}{
+		{korean, "정상이 아닌 샘플은 11건입니다.", "백엔드는 정상입니다.", "judgement"},
+		{korean, "정상 샘플은 11건입니다.", "정상이 아닌 샘플은 11건입니다.", "judgement"},
+		{korean, "Risk Score는 최저 0이며, 100에 가까울수록 안전합니다.", "Risk Score는 안전했습니다.", "judgement"},
+		{korean, "Risk Score는 최저 0이었습니다.", "위급한 구간은 없었습니다.", "absence"},
+		{korean, "워크로드가 10분 멈췄습니다(ai-apps/정상_안전).", "워크로드는 정상이었습니다.", "judgement"},
+		{korean, "워크로드 ai-apps/양호 가 멈췄습니다.", "워크로드는 양호했습니다.", "judgement"},
+		{english, "Samples that were not normal: 30.", "The samples were normal.", "judgement"},
+		{english, "The lowest risk score was 0; 100 is safest.", "The score was safe.", "judgement"},
+		{english, "The risk score was 0 at its lowest.", "There was no risk.", "absence"},
+		{english, "The workload ai-apps/all_normal stopped.", "The workload was normal.", "judgement"},
+	} {
+		doc := c.doc
+		doc.Sections = []Section{{ID: "s", Heading: "S", Findings: []Finding{{"f", c.finding}}}}
+		require.Empty(t, Verify(doc, nil, verbatim(doc), nil), c.finding)
+		violations := Verify(doc, nil, replaced(doc, "f", c.said), nil)
+		require.Contains(t, rules(violations), c.rule, "%s: %v", c.said, violations)
+	}
+}
+
 func TestNothingMayBeLeftOutOrAdded(t *testing.T) {
 	doc := sampleDocument()
 	draft := verbatim(doc)

@@ -3,6 +3,7 @@ package report
 import (
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // judgement is a kind of statement that only code may make: a sentence that has
@@ -12,8 +13,10 @@ type judgement struct {
 	said *regexp.Regexp
 	// support is what a cited finding must have; nil is the same as said.
 	support *regexp.Regexp
-	// zero also takes a finding with the number 0 for support.
+	// zero also takes a finding that counts 0 for support.
 	zero bool
+	// whole looks at words that other judgements pass over, such as not normal.
+	whole bool
 }
 
 func (j judgement) supportedBy(findings []factText) bool {
@@ -22,22 +25,55 @@ func (j judgement) supportedBy(findings []factText) bool {
 		support = j.said
 	}
 	return slices.ContainsFunc(findings, func(f factText) bool {
-		return support.MatchString(f.plain) || j.zero && slices.ContainsFunc(f.tokens, func(t token) bool { return t.kind == numberToken && t.value == "0" })
+		return support.MatchString(f.plain) || j.whole && support.MatchString(f.text) || j.zero && f.countsZero()
 	})
 }
 
-// factText is a finding prepared for checks; plain is its text without words that
-// only look like judgements.
+// factText is a finding prepared for checks.
 type factText struct {
+	text string
+	// plain is the text without names and without words that only look like
+	// judgements; names are those that were left out.
 	plain  string
+	names  []string
 	tokens []token
 }
 
-// neutral are names that hold a word of a judgement without being one.
+func newFactText(lang Language, text string) factText {
+	names := machineName.FindAllString(text, -1)
+	return factText{text: text, plain: plainText(lang, text, names), names: names, tokens: tokensOf(lang, text)}
+}
+
+// machineName is what machines were named: anybody may have chosen its words, and
+// none of them supports a judgement.
+var machineName = regexp.MustCompile(`[\pL\pN.-]*[/_][^\s()'",]*`)
+
+// plainText is a text without the names given and without neutral words.
+func plainText(lang Language, text string, names []string) string {
+	for _, name := range names {
+		text = strings.ReplaceAll(text, name, " ")
+	}
+	return neutral[lang].ReplaceAllLiteralString(text, " ")
+}
+
+var aboutScore = regexp.MustCompile(`(?i)점수|score`)
+
+// countsZero tells whether a finding counts nothing: 0 samples or minutes, but not
+// a score of 0.
+func (f factText) countsZero() bool {
+	scored := aboutScore.MatchString(f.text)
+	return slices.ContainsFunc(f.tokens, func(t token) bool {
+		return t.kind == numberToken && t.value == "0" && t.role == "" && t.unit != "point" && (t.unit != "" || !scored)
+	})
+}
+
+// neutral are words that hold a word of a judgement without being one: names of
+// figures, what was not so, and what the score's direction means.
 var neutral = map[Language]*regexp.Regexp{
-	Korean: regexp.MustCompile(`위험\s?(?:점수|도|지수)|비정상|불안정|안전\s?점수|이상\s?(?:음|소음|소리)|주의\s?사항`),
+	Korean: regexp.MustCompile(`위험\s?(?:점수|도|지수)|비정상|불안정|안전\s?점수|이상\s?(?:음|소음|소리)|주의\s?사항|` +
+		`(?:정상|안전|양호|안정)(?:이|은|하지|적이지)?\s?(?:아니|아닌|않|못)\S*|(?:가까울|높을)수록\s?(?:더\s?)?안전\S*|낮을수록\s?(?:더\s?)?위험\S*`),
 	English: regexp.MustCompile(`(?i)\brisk scores?\b|\babnormal\w*|\bunhealthy\b|\bunstable\b|\bunsafe\b|` +
-		`\bnormal(?:ly)? distributed\b|\bdanger(?:ous)? bound\b`),
+		`\bnot (?:normal|safe|healthy|stable|good)\b|\b100 (?:is|being) (?:the )?safest\b|\b(?:higher|closer to 100) is safer\b|\blower is (?:worse|more dangerous)\b`),
 }
 
 var judgements = map[Language][]judgement{
@@ -49,6 +85,7 @@ var judgements = map[Language][]judgement{
 		{rule: "judgement", said: regexp.MustCompile(`정상|안전|양호|안정|원활|순조|무난|문제(?:가|는|점이|점은)?\s?없`)},
 		{rule: "judgement", said: regexp.MustCompile(`주의|경고`), support: regexp.MustCompile(`주의|경고|warning`)},
 		{rule: "judgement", said: regexp.MustCompile(`위험|심각|치명|긴급`), support: regexp.MustCompile(`위험|심각|치명|긴급|danger|critical`)},
+		{rule: "judgement", whole: true, said: regexp.MustCompile(`비정상|불안정|(?:정상|안정|안전|양호)(?:이|은|하지|적이지)?\s?(?:아니|아닌|않|못)`), support: regexp.MustCompile(`비정상|불안정|(?:정상|안정|안전|양호)(?:이|은|하지|적이지)?\s?(?:아니|아닌|않|못)|주의|위험|경고|미준비|critical|danger|warning`)},
 		{rule: "absence", said: regexp.MustCompile(`없(?:었|습|다|음|이|는|고|으며)|전무|미발생|(?:발생|관측|확인|감지|보고)(?:하지|되지)\s?(?:는\s?)?않`), zero: true},
 	},
 	English: {
@@ -59,6 +96,7 @@ var judgements = map[Language][]judgement{
 		{rule: "judgement", said: regexp.MustCompile(`(?i)\b(?:normal(?:ly)?|safe(?:ly|r|st)?|healthy|stable|good|fine|smooth(?:ly)?|no (?:problems?|issues?))\b`)},
 		{rule: "judgement", said: regexp.MustCompile(`(?i)\bwarnings?\b`)},
 		{rule: "judgement", said: regexp.MustCompile(`(?i)\b(?:danger(?:ous)?|critical(?:ly)?|severe(?:ly)?|emergenc\w*)\b`), support: regexp.MustCompile(`(?i)\b(?:danger(?:ous)?|critical(?:ly)?|severe(?:ly)?|emergenc\w*)\b`)},
+		{rule: "judgement", whole: true, said: regexp.MustCompile(`(?i)\babnormal\w*|\bunhealthy\b|\bunstable\b|\bunsafe\b|\bnot (?:normal|safe|healthy|stable|good)\b`), support: regexp.MustCompile(`(?i)\babnormal\w*|\bunhealthy\b|\bunstable\b|\bunsafe\b|\bnot (?:normal|safe|healthy|stable|good)\b|\bdanger\w*|\bwarnings?\b|\bcritical\b`)},
 		{rule: "absence", said: regexp.MustCompile(`(?i)\b(?:no|none|nothing|never|without|(?:was|were|did|has|have|had) not|(?:was|were|did|has|have|had)n't)\b`), zero: true},
 	},
 }
