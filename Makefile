@@ -21,7 +21,7 @@ test: local tools ## Run all tests on a local stack of their own
 
 .PHONY: soak
 soak: build tools ## Kill every part in the middle of a flood and count that nothing is lost
-	@$(BIN)/local exec --durable -- go test -count=1 -timeout 30m -tags soak -run 'TestSoak' -v ./deploy/...
+	@$(BIN)/local exec --durable -- go test -count=1 -timeout 50m -tags soak -run 'TestSoak' -v ./deploy/...
 
 .PHONY: bench
 bench: build tools ## Run the benchmarks on a local stack of their own
