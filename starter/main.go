@@ -13,6 +13,7 @@ import (
 	"millrace/platform/logging"
 	"millrace/starter/alertcmd"
 	"millrace/starter/artifactcmd"
+	"millrace/starter/reportcmd"
 	"millrace/starter/schedules"
 	"millrace/starter/signalcmd"
 	"millrace/starter/status"
@@ -36,6 +37,7 @@ type commands struct {
 	Group    artifactcmd.GroupCommand    `cmd:"" help:"Manage groups of approvers."`
 	Alert    alertcmd.Command            `cmd:"" help:"Try rules on a snapshot, list what became of alerts, silence them."`
 	Signals  signalcmd.Command           `cmd:"" help:"Send, generate, count and check the signals of applications; show their usage."`
+	Report   reportcmd.Command           `cmd:"" help:"Make daily reports by hand, show them, make those of days in the past."`
 }
 
 const description = "The operator's tool of Millrace."

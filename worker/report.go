@@ -13,6 +13,7 @@ import (
 	activities "millrace/activities/report"
 	"millrace/domain/report"
 	"millrace/platform/awsconf"
+	"millrace/platform/bedrock"
 	"millrace/storage/objects"
 	storage "millrace/storage/report"
 	"millrace/workflows/names"
@@ -23,8 +24,13 @@ import (
 func registerReport(h *host, d dependencies) {
 	settings, _ := d.settings.Report.Settings(d.settings.FactoryIDs) // the settings have been checked
 	store := storage.Store{Bucket: objects.Bucket{Client: reportS3(d), Name: d.settings.DataBucket}, Prefix: settings.OutputPrefix}
-	planner := activities.Planner{Store: store, Settings: settings, Writing: d.settings.Report.WritingLimit}
+	planner := activities.Planner{Store: store, Settings: settings, Writing: d.settings.Report.WritingLimit, Now: time.Now}
 	aggregator := activities.Aggregator{Store: store, Settings: settings, Now: time.Now, Logger: d.logger}
+	prices, _ := d.settings.Report.Model.TokenPrices() // so have they
+	writer := activities.Writer{
+		Store: store, Settings: settings, Model: bedrock.Model{API: bedrock.New(d.clients.config)}, Prices: prices, Now: time.Now, Logger: d.logger,
+	}
+	publisher := activities.Publisher{Store: store, Settings: settings, Logger: d.logger}
 	courier := activities.Courier{
 		Store: store, Messenger: d.settings.Alerts.sender(d.clients.secrets), Language: report.Language(d.settings.Report.Language),
 		PublicURL: d.settings.Report.PublicURL, Now: time.Now, Logger: d.logger,
@@ -38,8 +44,9 @@ func registerReport(h *host, d dependencies) {
 		}
 		for name, run := range map[string]any{
 			workflows.PlanActivity: planner.PlanReport, workflows.SummariseHourActivity: aggregator.SummariseHour,
-			workflows.MergeDayActivity: aggregator.MergeDay, workflows.DeliverActivity: courier.DeliverReports,
-			workflows.AwaitTargetActivity: awaiter.AwaitTarget,
+			workflows.MergeDayActivity: aggregator.MergeDay, workflows.DraftActivity: writer.DraftReport,
+			workflows.PublishActivity: activities.Labelled(store, publisher.PublishReport),
+			workflows.DeliverActivity: courier.DeliverReports, workflows.AwaitTargetActivity: awaiter.AwaitTarget,
 		} {
 			r.RegisterActivityWithOptions(run, activity.RegisterOptions{Name: name})
 		}

@@ -16,6 +16,7 @@ type Planner struct {
 	Settings report.Settings
 	// Writing is how long after the context was stored a model may write.
 	Writing time.Duration
+	Now     func() time.Time
 }
 
 // maxTargets bounds the targets of one run.
@@ -30,6 +31,9 @@ func (p Planner) PlanReport(ctx context.Context, req workflows.PlanRequest) (wor
 	day, err := dayOf(req.Date, req.At, zone)
 	if err != nil {
 		return workflows.Plan{}, failure(err)
+	}
+	if day.Window().Start.After(p.Now()) {
+		return workflows.Plan{}, failure(&report.InvalidError{Field: "report_date", Rule: "must have begun in the timezone"})
 	}
 	previous, err := report.PreviousDay(day.Window().Start, zone)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 func planner() Planner {
-	return Planner{Settings: report.DefaultSettings(), Writing: 45 * time.Minute}
+	return Planner{Settings: report.DefaultSettings(), Writing: 45 * time.Minute, Now: func() time.Time { return time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC) }}
 }
 
 func TestAPlanIsTheLocalDayBefore(t *testing.T) {
@@ -49,7 +49,7 @@ func TestAPlanTellsUnknownTargets(t *testing.T) {
 
 func TestAPlanThatCannotBeMadeIsFinal(t *testing.T) {
 	for _, req := range []workflows.PlanRequest{
-		{Date: "2026-02-30"}, {Date: "2026-01-01", Timezone: "Mars/Olympus"}, {Date: "2026-01-01", Targets: make([]string, maxTargets+1)},
+		{Date: "2026-02-30"}, {Date: "2026-12-01"}, {Date: "2026-01-01", Timezone: "Mars/Olympus"}, {Date: "2026-01-01", Targets: make([]string, maxTargets+1)},
 	} {
 		_, err := planner().PlanReport(t.Context(), req)
 		failed, ok := errors.AsType[*temporal.ApplicationError](err)

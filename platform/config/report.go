@@ -79,6 +79,16 @@ type ReportModel struct {
 	ID          string `name:"model-id" help:"Model or inference profile of Amazon Bedrock that words reports." default:"anthropic.claude-3-sonnet-20240229-v1:0" env:"MILLRACE_BEDROCK_MODEL_ID" placeholder:"ID"`
 	MaxTokens   int    `help:"Greatest number of tokens of an answer." default:"3000" env:"MILLRACE_BEDROCK_MAX_TOKENS"`
 	Temperature string `help:"Temperature, 0 to 1." default:"0.2" env:"MILLRACE_BEDROCK_TEMPERATURE"`
+	Prices      string `help:"US dollars per million tokens by model, as a JSON list: [{\"model\":\"name*\",\"input\":3,\"output\":15}]; without a price reports tell tokens only." env:"MILLRACE_BEDROCK_PRICES" placeholder:"JSON"`
+}
+
+// TokenPrices are the prices of models.
+func (m ReportModel) TokenPrices() (report.TokenPrices, error) {
+	prices, err := report.ParseTokenPrices(m.Prices)
+	if err != nil {
+		return nil, fmt.Errorf("MILLRACE_BEDROCK_PRICES: %w", err)
+	}
+	return prices, nil
 }
 
 // ReportLimits bound a report.
@@ -136,6 +146,9 @@ func (r Report) Validate() error {
 	}
 	if r.Model.ID == "" {
 		problems = append(problems, errors.New("MILLRACE_BEDROCK_MODEL_ID: is required"))
+	}
+	if _, err := r.Model.TokenPrices(); err != nil {
+		problems = append(problems, err)
 	}
 	if _, err := r.Settings(nil); err != nil {
 		problems = append(problems, err)

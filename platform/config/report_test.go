@@ -40,6 +40,7 @@ func TestReportSettingsComeFromTheEnvironment(t *testing.T) {
 	t.Setenv("MILLRACE_REPORT_EVENT_MERGE_GAP", "30s")
 	t.Setenv("MILLRACE_REPORT_TEMPERATURE_WARNING_C", "30.5")
 	t.Setenv("MILLRACE_BEDROCK_MODEL_ID", "own")
+	t.Setenv("MILLRACE_BEDROCK_PRICES", `[{"model":"own","input":3,"output":15}]`)
 	r, err := parseReport(t)
 	require.NoError(t, err)
 	s, err := r.Settings([]string{"factory-a"})
@@ -48,6 +49,11 @@ func TestReportSettingsComeFromTheEnvironment(t *testing.T) {
 	require.True(t, s.Profile("factory-x").Testbed())
 	require.False(t, s.Profile("factory-b").Testbed())
 	require.Equal(t, "vm-mac", s.Profile("factory-b").EnvironmentType)
+	prices, err := r.Model.TokenPrices()
+	require.NoError(t, err)
+	cost, known := prices.Cost(s.ModelID, 1_000_000, 100_000)
+	require.True(t, known)
+	require.Equal(t, "4.5", cost.String())
 	require.Equal(t, []any{"Europe/Berlin", report.English, 30 * time.Second, "30.5", "own"},
 		[]any{s.Timezone, s.Language, s.EventMergeGap, s.TemperatureWarning.String(), s.ModelID})
 }
@@ -68,6 +74,7 @@ func TestWrongReportSettingsAreNamed(t *testing.T) {
 		{"--bedrock-model-id=", "MILLRACE_BEDROCK_MODEL_ID"},
 		{"--bedrock-temperature=2", "MILLRACE_BEDROCK_TEMPERATURE"},
 		{"--bedrock-max-tokens=0", "MILLRACE_BEDROCK_MAX_TOKENS"},
+		{`--bedrock-prices=[{"model":"a","in":1}]`, "MILLRACE_BEDROCK_PRICES"},
 		{"--report-s3-get-concurrency=0", "MILLRACE_REPORT_S3_GET_CONCURRENCY"},
 		{"--report-max-objects-per-hour=0", "MILLRACE_REPORT_MAX_OBJECTS_PER_HOUR"},
 		{"--report-factory-state-interval=1ms", "MILLRACE_REPORT_FACTORY_STATE_INTERVAL"},

@@ -48,11 +48,11 @@ var mergeOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 2 * time.Minute, ScheduleToCloseTimeout: outage, RetryPolicy: &storeRetries,
 }
 
-// draftOptions: a model takes up to a minute or two for 3,000 tokens. A model
-// that throttles or is down is asked until the writing deadline, which the
-// workflow sets as ScheduleToClose.
+// draftOptions: a model takes up to a minute or two for 3,000 tokens, and the
+// activity beats while it waits. A model that throttles or is down is asked until
+// the writing deadline, which the workflow sets as ScheduleToClose.
 var draftOptions = workflow.ActivityOptions{
-	StartToCloseTimeout: 3 * time.Minute,
+	StartToCloseTimeout: 3 * time.Minute, HeartbeatTimeout: 30 * time.Second,
 	RetryPolicy: &temporal.RetryPolicy{
 		InitialInterval: 5 * time.Second, BackoffCoefficient: 2, MaximumInterval: 2 * time.Minute, MaximumAttempts: untilTimeout,
 	},

@@ -67,10 +67,12 @@ type targetRun struct {
 	plan     Plan
 	day      DayResult
 	draftKey string
-	// reason says why there is no draft.
-	reason string
-	cost   exact.Decimal
-	status TargetStatus
+	// reason says why there is no draft, refused what was wrong with those that there
+	// were.
+	reason  string
+	refused []string
+	cost    exact.Decimal
+	status  TargetStatus
 }
 
 func (t *targetRun) run(ctx workflow.Context) (TargetResult, error) {
@@ -270,6 +272,7 @@ func (t *targetRun) take(draft DraftResult) error {
 		return nil
 	}
 	t.status.Violations = slices.Clone(draft.Violations)
+	t.refused = append(t.refused, draft.Violations...)
 	t.reason = shortened("the draft failed its checks: " + strings.Join(draft.Violations, "; "))
 	return nil
 }
@@ -281,6 +284,9 @@ func (t *targetRun) publish(ctx workflow.Context) error {
 	request := PublishRequest{
 		Target: t.in.Target, Date: t.in.Date, Timezone: t.plan.Timezone, DailyKey: t.day.DailyKey, ContextKey: t.day.ContextKey,
 		DraftKey: t.draftKey, Reason: t.reason, Model: t.in.Model, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, Cost: r.Cost,
+	}
+	if t.draftKey == "" {
+		request.Violations = t.refused // a draft that is published tells what it corrects
 	}
 	var published PublishResult
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), PublishActivity, request).Get(ctx, &published)

@@ -55,6 +55,7 @@ func TestAnInvalidDraftIsCorrectedOnce(t *testing.T) {
 	require.Equal(t, []string{"summary: 97.3 is no number of the context"}, s.answers.drafts[1].Violations)
 	require.Equal(t, "drafts/good.json", s.answers.published[0].DraftKey)
 	require.Equal(t, "0.3", s.answers.published[0].Cost)
+	require.Empty(t, s.answers.published[0].Violations)
 }
 
 func TestTwoInvalidDraftsGiveTheTemplate(t *testing.T) {
@@ -69,6 +70,7 @@ func TestTwoInvalidDraftsGiveTheTemplate(t *testing.T) {
 	require.Contains(t, result.Reason, "a foreign factory")
 	require.Empty(t, s.answers.published[0].DraftKey)
 	require.Equal(t, result.Reason, s.answers.published[0].Reason)
+	require.Equal(t, []string{"a foreign factory", "a foreign factory"}, s.answers.published[0].Violations)
 }
 
 func TestAModelThatIsDownIsAskedUntilTheWritingDeadline(t *testing.T) {
