@@ -119,6 +119,7 @@ func TestLyingEnglishSentences(t *testing.T) {
 	for _, c := range []struct{ finding, text, rule string }{
 		{"f1", "The average score was 79.3.", "unknown_number"},
 		{"f1", "The minimum of the score was 97.", "unknown_number"},
+		{"f1", "The score was 97 at its lowest.", "unknown_number"},
 		{"f1", "The score improved during the day.", "direction"},
 		{"f1", "The day was normal.", "judgement"},
 		{"f1", "On March 9 the day was judged danger.", "unknown_date"},

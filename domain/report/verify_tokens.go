@@ -274,6 +274,10 @@ func (s *scanner) number(rest string) (int, []token) {
 	t.bound, t.role = boundOf(before, rest[n:]), roleOf(before)
 	t.text = rest[:n]
 	s.since = s.at + n
+	if said := roleAfter.FindString(rest[n:]); said != "" {
+		t.role = roleOf(said)
+		s.since += len(said)
+	}
 	return n, []token{t}
 }
 
@@ -382,6 +386,9 @@ var roles = []struct {
 	{"maximum", regexp.MustCompile(`(?i)최고|최대|가장 높|가장 긴|\b(?:maximum|highest|longest|max|peak(?:ed)?|up to)\b`)},
 	{"average", regexp.MustCompile(`(?i)평균|\b(?:averaged?|mean|avg)\b`)},
 }
+
+// roleAfter is a role that English says after the number.
+var roleAfter = regexp.MustCompile(`(?i)^,? (?:at (?:its|the|their) (?:lowest|highest|peak|minimum|maximum)|on average)\b`)
 
 // roleOf is the role that was named last before a number.
 func roleOf(before string) string {
