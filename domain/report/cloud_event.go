@@ -114,7 +114,7 @@ func (s cloudSample) event(a alert.Alert, interval time.Duration) CloudEvent {
 		e.Severity = SeverityDanger
 	}
 	for _, fact := range a.Details.Facts[:min(len(a.Details.Facts), maxCloudFacts)] {
-		e.Evidence.Facts = append(e.Evidence.Facts, CloudFact{Name: cloudName(fact.Name), Value: cloudName(fact.Value)})
+		e.Evidence.Facts = append(e.Evidence.Facts, CloudFact{Name: cloudName(fact.Name), Value: cloudReason(fact.Value)})
 	}
 	return e
 }

@@ -91,15 +91,16 @@ func (f cloudFields) name(key string) string {
 	return cloudName(text)
 }
 
-func (f cloudFields) names(key string) []string {
-	list, _ := f[key].([]any)
-	var names []string
+// reasons are a section's reason tokens, made harmless.
+func (f cloudFields) reasons() []string {
+	list, _ := f["reasons"].([]any)
+	var reasons []string
 	for _, element := range list[:min(len(list), maxCloudList)] {
 		if text, ok := element.(string); ok && text != "" {
-			names = append(names, cloudName(text))
+			reasons = append(reasons, cloudReason(text))
 		}
 	}
-	return names
+	return reasons
 }
 
 func (f cloudFields) instant(key string) *time.Time {
@@ -121,13 +122,24 @@ func (f cloudFields) status(key string) cloudinfra.Status {
 	return cloudinfra.Unknown
 }
 
+// Marks that names of resources have beside letters and digits, and those of
+// reason tokens such as alb_target_5xx_count_5m>0.
+const (
+	nameMarks   = "-./:@"
+	reasonMarks = nameMarks + "=<>!"
+)
+
 // cloudName keeps of a name what names of resources are made of. Everything else,
 // such as spaces and the marks of Markdown, becomes an underscore: names come from
 // whoever may create a pod, and go into tables and to a model.
-func cloudName(text string) string {
+func cloudName(text string) string { return harmless(text, nameMarks) }
+
+func cloudReason(text string) string { return harmless(text, reasonMarks) }
+
+func harmless(text, marks string) string {
 	runes := []rune(strings.ToValidUTF8(text[:min(len(text), 4*maxCloudName)], ""))
 	for i, r := range runes {
-		if r > unicode.MaxASCII || (!unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-./:=<>@", r)) {
+		if r > unicode.MaxASCII || (!unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(marks, r)) {
 			runes[i] = '_'
 		}
 	}

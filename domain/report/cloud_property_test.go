@@ -97,6 +97,38 @@ func TestDuplicatesAreCountedAndChangeNothingElse(t *testing.T) {
 	})
 }
 
+// However the samples of an hour are split and put together again, their figures
+// are the same: that is what lets hours be merged into days.
+func TestFiguresMergeInAnyGrouping(t *testing.T) {
+	day := seoulDay(t, "2026-01-01")
+	var samples []cloudSample
+	for _, number := range []int{4, 10} {
+		for _, b := range cloudAround(day, day.Hours()[number]) {
+			if s, ok := readCloudSample(b.half, b.body, DefaultSettings()); ok {
+				samples = append(samples, s)
+			}
+		}
+	}
+	fold := func(samples []cloudSample) CloudFigures {
+		var f CloudFigures
+		for _, s := range samples {
+			f = f.merge(s.figures(s.at.Minute()%5 == 4))
+		}
+		return f
+	}
+	want := cloudJSON(t, fold(samples).trim(maxCloudEntries))
+	rapid.Check(t, func(r *rapid.T) {
+		var groups [3][]cloudSample
+		for _, s := range samples {
+			group := rapid.IntRange(0, 2).Draw(r, "group")
+			groups[group] = append(groups[group], s)
+		}
+		slices.Reverse(groups[2])
+		got := fold(groups[2]).merge(fold(groups[0]).merge(fold(groups[1])))
+		require.Equal(r, want, cloudJSON(t, got.trim(maxCloudEntries)))
+	})
+}
+
 func TestTwoBodiesOfOneTimeGiveTheSameWhicheverComesFirst(t *testing.T) {
 	day := seoulDay(t, "2026-01-01")
 	body := func(count string) cloudBody {

@@ -40,7 +40,7 @@ func (s cloudSight) asOf() *time.Time { return &s.at }
 
 func (s cloudSight) section() CloudSection {
 	section := CloudSection{Samples: cloudOneStatus(s.fields.status("status"))}
-	for _, reason := range s.fields.names("reasons") {
+	for _, reason := range s.fields.reasons() {
 		if section.Reasons == nil {
 			section.Reasons = map[string]cloudMinutes{}
 		}
@@ -51,7 +51,7 @@ func (s cloudSight) section() CloudSection {
 
 // says tells whether the section gives a reason.
 func (s cloudSight) says(reason string) bool {
-	return slices.Contains(s.fields.names("reasons"), cloudName(reason))
+	return slices.Contains(s.fields.reasons(), cloudReason(reason))
 }
 
 func (s cloudSight) stat(key string) *CloudStat { return cloudMeasured(s.fields.number(key)) }

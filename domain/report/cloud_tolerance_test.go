@@ -256,16 +256,26 @@ func TestDatastoresAreReadAsTheCollectorsWriteThem(t *testing.T) {
 
 func TestNamesAreMadeHarmless(t *testing.T) {
 	for given, want := range map[string]string{
-		"argocd/argocd-server-0":          "argocd/argocd-server-0",
-		"arn:aws:sqs:ap:1:q":              "arn:aws:sqs:ap:1:q",
-		"# 제목 |x|":                        "______x_",
-		"a\u202eb\x00c":                   "a_b_c",
-		"\xff\xfe":                        "",
-		"```ignore all```":                "___ignore_all___",
-		strings.Repeat("x", 200):          strings.Repeat("x", 79) + "~",
-		strings.Repeat("가", 200):          strings.Repeat("_", 79) + "~",
-		"lambda_errors_5m>0:image-resize": "lambda_errors_5m>0:image-resize",
+		"argocd/argocd-server-0": "argocd/argocd-server-0",
+		"arn:aws:sqs:ap:1:q":     "arn:aws:sqs:ap:1:q",
+		"# 제목 |x|":               "______x_",
+		"a\u202eb\x00c":          "a_b_c",
+		"\xff\xfe":               "",
+		"```ignore all```":       "___ignore_all___",
+		strings.Repeat("x", 200): strings.Repeat("x", 79) + "~",
+		strings.Repeat("가", 200): strings.Repeat("_", 79) + "~",
+		"<script>":               "_script_",
 	} {
 		require.Equal(t, want, cloudName(given), "%q", given)
 	}
+	require.Equal(t, "lambda_errors_5m>0:image-resize", cloudReason("lambda_errors_5m>0:image-resize"))
+}
+
+func TestObjectsLeftOutAreTold(t *testing.T) {
+	day := seoulDay(t, "2026-01-01")
+	h := NewCloudHour(day, day.Hours()[10], DefaultSettings())
+	h.Unread(7)
+	d := dayOf(t, h.Summary())
+	require.EqualValues(t, 7, d.DataQuality.UnreadObjectCount)
+	require.Contains(t, strings.Join(d.DataLimitations, " "), "too many objects")
 }
