@@ -28,7 +28,8 @@ func wired(t *testing.T) *server.Server {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	logger := logging.New(os.Stderr, "test", settings{}.Logging)
-	s, err := newServer(settings{}, monitoring.KeyRing{}, tableClient(aws.Config{}, registry), server.ArtifactConfig{}, registry, logger, reports(settings{}, aws.Config{}))
+	b := backends{tables: tableClient(aws.Config{}, registry), reports: reports(settings{}, aws.Config{})}
+	s, err := newServer(settings{}, monitoring.KeyRing{}, b, registry, logger)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
 	return s

@@ -14,10 +14,10 @@ import (
 // at once; more wait, within the timeout of their request.
 const reportConcurrency = 32
 
-// reports reads the daily reports from the bucket.
-func reports(cfg settings, aws aws.Config) server.Routes {
+// reports are the daily reports in the bucket.
+func reports(cfg settings, aws aws.Config) reportstore.Store {
 	client := s3.New(awsconf.NewS3(aws).Options(), func(o *s3.Options) {
 		o.APIOptions = append(o.APIOptions, server.Bound(reportConcurrency))
 	})
-	return server.Reports(reportstore.Store{Bucket: objects.Bucket{Client: client, Name: cfg.DataBucket}, Prefix: cfg.OutputPrefix})
+	return reportstore.Store{Bucket: objects.Bucket{Client: client, Name: cfg.DataBucket}, Prefix: cfg.OutputPrefix}
 }

@@ -23,6 +23,7 @@ import (
 	factorystore "millrace/storage/factory"
 	monitoringstore "millrace/storage/monitoring"
 	observabilitystore "millrace/storage/observability"
+	reportstore "millrace/storage/report"
 )
 
 func run(ctx context.Context, cfg settings, logger *slog.Logger) error {
@@ -38,16 +39,15 @@ func run(ctx context.Context, cfg settings, logger *slog.Logger) error {
 		return err
 	}
 	registry := metrics.NewRegistry()
-	client := tableClient(aws, registry)
-	artifacts, err := newArtifacts(ctx, cfg, aws, client, registry, logger)
+	b, err := newBackends(ctx, cfg, aws, registry, logger)
 	if err != nil {
 		return err
 	}
-	s, err := newServer(cfg, ring, client, artifacts, registry, logger, reports(cfg, aws))
+	s, err := newServer(cfg, ring, b, registry, logger)
 	if err != nil {
 		return err
 	}
-	warmUp(ctx, cfg, client, logger)
+	warmUp(ctx, cfg, b.tables, logger)
 	listener, err := net.Listen("tcp", cfg.Address)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -69,18 +69,31 @@ func warmUp(ctx context.Context, cfg settings, client *dynamodb.Client, logger *
 	}
 }
 
-// newServer wires the capabilities: each is one Routes. More are those that need
-// something else than the tables.
-func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, artifacts server.ArtifactConfig, registry *prometheus.Registry, logger *slog.Logger, more ...server.Routes) (*server.Server, error) {
-	store := monitoringstore.New(client, cfg.MonitoringTable)
+// backends are what the routes rest on.
+type backends struct {
+	tables    *dynamodb.Client
+	artifacts server.ArtifactConfig
+	reports   reportstore.Store
+}
+
+func newBackends(ctx context.Context, cfg settings, aws aws.Config, registry prometheus.Registerer, logger *slog.Logger) (backends, error) {
+	b := backends{tables: tableClient(aws, registry), reports: reports(cfg, aws)}
+	var err error
+	b.artifacts, err = newArtifacts(ctx, cfg, aws, b.tables, registry, logger)
+	return b, err
+}
+
+// newServer wires the capabilities: each is one Routes.
+func newServer(cfg settings, ring monitoring.KeyRing, b backends, registry *prometheus.Registry, logger *slog.Logger) (*server.Server, error) {
+	store := monitoringstore.New(b.tables, cfg.MonitoringTable)
 	store.MinuteRetention = cfg.MinuteRetention
-	factories := factorystore.Store{Table: factorystore.StatusTable(client, cfg.FactoryStatusTable)}
-	signals := observabilitystore.New(client, cfg.GovernanceTable)
+	factories := factorystore.Store{Table: factorystore.StatusTable(b.tables, cfg.FactoryStatusTable)}
+	signals := observabilitystore.New(b.tables, cfg.GovernanceTable)
 	prices, err := loadPrices(cfg.PriceTableFile)
 	if err != nil {
 		return nil, err
 	}
-	alerts := alertstore.New(client, cfg.FactoryStatusTable, cfg.GovernanceTable)
+	alerts := alertstore.New(b.tables, cfg.FactoryStatusTable, cfg.GovernanceTable)
 	routes := []server.Routes{
 		server.Tokens(store, ring, time.Now),
 		server.Sources(store, registry, time.Now),
@@ -95,7 +108,8 @@ func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, a
 		server.Traces(signals, time.Now),
 		server.SignalAlerts(signals, time.Now),
 		server.AlertRules(signals, time.Now),
-		server.Artifacts(artifacts),
+		server.Artifacts(b.artifacts),
+		server.Reports(b.reports),
 	}
 	if cfg.SlackSinkFile != "" {
 		sink, err := server.NewSlackSink(cfg.SlackSinkFile, time.Now)
@@ -104,7 +118,6 @@ func newServer(cfg settings, ring monitoring.KeyRing, client *dynamodb.Client, a
 		}
 		routes = append(routes, sink.Routes)
 	}
-	routes = append(routes, more...)
 	return server.New(server.Config{
 		Tokens: store, Ring: ring, Limits: cfg.Budgets.limits(), Origins: cfg.CORSOrigins, Logger: logger, Registry: registry,
 		Checks: map[string]server.Check{"dynamodb": func(ctx context.Context) error {

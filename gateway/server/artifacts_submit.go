@@ -184,7 +184,7 @@ func (a artifactRoutes) repeated(ctx context.Context, r artifact.Request, finger
 		return nil, err
 	}
 	if !found || held.Fingerprint != fingerprint {
-		return nil, versionTaken("this version exists already, with another request or other content")
+		return nil, versionTaken("this number has another request or other content, or lies below the newest version")
 	}
 	return submitted(r), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	storage "millrace/storage/artifact"
 )
@@ -57,9 +58,9 @@ func runOf(ctx context.Context, store storage.Store, t Target, runID string) (st
 	if err != nil {
 		return storage.Execution{}, err
 	}
-	for i := len(runs) - 1; i >= 0; i-- {
-		if runID == "" || runs[i].RunID == runID {
-			return runs[i], nil
+	for _, run := range slices.Backward(runs) {
+		if runID == "" || run.RunID == runID {
+			return run, nil
 		}
 	}
 	return storage.Execution{}, fmt.Errorf("run %s of %s v%d: %w", runID, t.ID, t.Version, storage.ErrNotFound)
