@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +20,7 @@ import (
 
 	"millrace/domain/artifact"
 	"millrace/domain/factory"
+	"millrace/platform/awsconf"
 	"millrace/platform/queue"
 	storage "millrace/storage/artifact"
 	"millrace/storage/objects"
@@ -324,6 +326,18 @@ func TestADrainWithoutAQueueNamesTheVariable(t *testing.T) {
 	m.Queue = queue.Queue{Client: (*sqs.Client)(nil)}
 	_, err := m.drain()
 	require.ErrorContains(t, err, "MILLRACE_JOB_RESULTS_QUEUE_URL")
+}
+
+// TestAReplyCostsSoManyRequests holds what is paid for.
+func TestAReplyCostsSoManyRequests(t *testing.T) {
+	m := newMailroom(t)
+	calls := &storagetest.Calls{}
+	watched := calls.Watch(storagetest.Config(t))
+	m.Store = storage.New(dynamodb.NewFromConfig(watched), m.desk.Store.Table.Name, awsconf.NewS3(watched), m.desk.Store.Bucket)
+	m.took(m.message(m.reply()), jobFinished)
+	require.Equal(t, map[string]int{"GetItem": 2, "PutObject": 3, "UpdateItem": 1}, calls.Take(), "owner and run; stdout, stderr and output.json; the run's end")
+	m.took(m.message(m.reply()), jobDuplicate)
+	require.Equal(t, map[string]int{"GetItem": 2}, calls.Take())
 }
 
 func BenchmarkJobReply(b *testing.B) {
