@@ -16,6 +16,8 @@ const (
 	plotTop     = 12
 	plotWidth   = 680
 	plotHeight  = 180
+	// stripHeight is the plot of a chart that only tells when there were data.
+	stripHeight = 22
 
 	labelEvery = 3 * time.Hour
 	// chartColours is how many colours and dashes the style sheet has.
@@ -34,6 +36,10 @@ type pageChart struct {
 	Times                  []mark
 	Gaps                   []bar
 	Empty                  string
+	// Strip tells that the chart is a band of the day with its gaps.
+	Strip bool
+	// HasData and NoData name the band and its gaps.
+	HasData, NoData string
 }
 
 type pageCurve struct {
@@ -58,6 +64,9 @@ func draw(chart Chart, timezone string, w phrases) pageChart {
 		ID: chart.ID, Title: titleOf(chart), Width: chartWidth, Height: chartHeight,
 		Left: plotLeft, Right: plotLeft + plotWidth, Top: plotTop, Bottom: plotTop + plotHeight,
 	}
+	if chart.Start.Before(chart.End) && len(chart.Lines) == 0 {
+		return strip(chart, c, zone, w)
+	}
 	low, high, some := extent(chart)
 	if !some || !chart.Start.Before(chart.End) {
 		c.Empty, c.Description = w.noData, c.Title+": "+w.noData
@@ -75,6 +84,20 @@ func draw(chart Chart, timezone string, w phrases) pageChart {
 	}
 	c.Times, c.Gaps = a.times(zone), a.gaps(chart.Gaps, zone, w)
 	c.Description = describe(chart, c, zone, w)
+	return c
+}
+
+// strip is a chart without lines: a band of the day with its gaps.
+func strip(chart Chart, c pageChart, zone *time.Location, w phrases) pageChart {
+	c.Strip, c.HasData, c.NoData = true, w.hasData, w.gap
+	c.Height -= plotHeight - stripHeight
+	c.Bottom = c.Top + stripHeight
+	a := axes{start: chart.Start, end: chart.End}
+	c.Times, c.Gaps = a.times(zone), a.gaps(chart.Gaps, zone, w)
+	c.Description = describe(chart, c, zone, w)
+	if len(c.Gaps) == 0 {
+		c.Description += "; " + w.noGap
+	}
 	return c
 }
 

@@ -38,7 +38,7 @@ func writeTable(b *strings.Builder, table Table) {
 		for i := range table.Columns {
 			cell := ""
 			if i < len(cells) {
-				cell = escapeMarkdown(cells[i])
+				cell = escapeInline(cells[i])
 			}
 			b.WriteString(" " + cell + " |")
 		}
@@ -61,20 +61,25 @@ var (
 	addresses = regexp.MustCompile(`(?i)(www)\.|(://)|@`)
 )
 
-// escapeMarkdown makes a text mean itself: one line, no markup, no link.
+// escapeMarkdown makes a text mean itself at the start of a line: one line, no
+// markup, no link.
 func escapeMarkdown(text string) string {
+	return lineStart.ReplaceAllStringFunc(escapeInline(text), func(m string) string {
+		mark := strings.IndexAny(m, "-+=.)")
+		return m[:mark] + `\` + m[mark:]
+	})
+}
+
+// escapeInline is escapeMarkdown for text that begins no line.
+func escapeInline(text string) string {
 	text = oneLine(text)
 	text = markdownMarks.ReplaceAllString(text, `\$0`)
 	text = escapeUnderscores(text)
-	text = addresses.ReplaceAllStringFunc(text, func(m string) string {
+	return addresses.ReplaceAllStringFunc(text, func(m string) string {
 		if m[0] == 'w' || m[0] == 'W' {
 			return m[:3] + `\.`
 		}
 		return `\` + m
-	})
-	return lineStart.ReplaceAllStringFunc(text, func(m string) string {
-		mark := strings.IndexAny(m, "-+=.)")
-		return m[:mark] + `\` + m[mark:]
 	})
 }
 

@@ -230,6 +230,23 @@ func TestLinesBreakWhereDataAreMissing(t *testing.T) {
 	require.Empty(t, lengths(nil))
 }
 
+func TestAChartWithoutLinesIsTheDayWithItsGaps(t *testing.T) {
+	start := time.Date(2025, 12, 31, 15, 0, 0, 0, time.UTC)
+	chart := Chart{ID: "gaps", Title: "공백", Start: start, End: start.Add(24 * time.Hour), Gaps: []Span{{start.Add(time.Hour), start.Add(2 * time.Hour)}}}
+	c := draw(chart, "Asia/Seoul", words[Korean])
+	require.True(t, c.Strip)
+	require.Len(t, c.Gaps, 1)
+	require.Empty(t, c.Empty)
+	require.Contains(t, c.Description, "데이터 공백 01:00–02:00")
+	doc := sampleDocument()
+	doc.Charts = []Chart{chart}
+	page := string(Compose(doc, nil, Origin{}).HTML)
+	require.Equal(t, 2, strings.Count(page, `class="band"`), "the band and its legend")
+	require.Equal(t, 2, strings.Count(page, `class="lost"`))
+	chart.Gaps = nil
+	require.Contains(t, draw(chart, "Asia/Seoul", words[Korean]).Description, "공백 없음")
+}
+
 func TestAxesKeepToThePlot(t *testing.T) {
 	start := time.Date(2026, 3, 8, 5, 0, 0, 0, time.UTC) // New York goes to summer time: 23 hours
 	chart := Chart{

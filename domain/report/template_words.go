@@ -9,9 +9,9 @@ type phrases struct {
 	verdicts                       map[Verdict]string
 	figure, value                  string
 	nothing                        string
-	gap, noData, from, to          string
+	gap, noGap, hasData, noData    string
 	lowest, highest, target, date  string
-	charts, empty                  string
+	empty                          string
 }
 
 var words = map[Language]phrases{
@@ -25,8 +25,8 @@ var words = map[Language]phrases{
 		verdict:  "종합 판정",
 		verdicts: map[Verdict]string{Normal: "정상", Warning: "주의", Danger: "위험"},
 		figure:   "항목", value: "값", nothing: "해당 사항이 없습니다.",
-		gap: "데이터 공백", noData: "데이터가 없습니다.", from: "시작", to: "끝", lowest: "최저", highest: "최고",
-		target: "대상", date: "날짜", charts: "그래프", empty: "이 날은 수집된 데이터가 없습니다.",
+		gap: "데이터 공백", noGap: "공백 없음", hasData: "데이터 있음", noData: "데이터가 없습니다.", lowest: "최저", highest: "최고",
+		target: "대상", date: "날짜", empty: "이 날은 수집된 데이터가 없습니다.",
 	},
 	English: {
 		byModel:    "LLM draft, operator review required. The sentences are by the model %s; the figures and tables were computed and checked by code.",
@@ -38,7 +38,7 @@ var words = map[Language]phrases{
 		verdict:  "Verdict",
 		verdicts: map[Verdict]string{Normal: "normal", Warning: "warning", Danger: "danger"},
 		figure:   "Figure", value: "Value", nothing: "Nothing to report.",
-		gap: "gap in the data", noData: "No data.", from: "from", to: "to", lowest: "lowest", highest: "highest",
-		target: "Target", date: "Date", charts: "Charts", empty: "No data were collected on this day.",
+		gap: "gap in the data", noGap: "no gap", hasData: "data", noData: "No data.", lowest: "lowest", highest: "highest",
+		target: "Target", date: "Date", empty: "No data were collected on this day.",
 	},
 }
