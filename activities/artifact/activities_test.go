@@ -203,7 +203,7 @@ func TestAlertsHaveTheScopeOfArtifacts(t *testing.T) {
 	require.NoError(t, d.alerts[0].Check())
 	d.Alerts = nil
 	require.NoError(t, d.Alert(t.Context(), workflows.AlertRequest{Reason: "x"}))
-	require.Len(t, d.All(), 13)
+	require.Len(t, d.All(), 16)
 }
 
 func TestAnUnansweredRunIsSettled(t *testing.T) {
