@@ -64,8 +64,7 @@ func drilledCloudDay(t testing.TB) CloudDaily {
 	return MergeCloudDay(seoulDay(t, "2026-01-01"), DefaultSettings(), drilledHours())
 }
 
-func cloudJSON(t testing.TB, v any) string {
-	t.Helper()
+func cloudJSON(t require.TestingT, v any) string {
 	body, err := json.MarshalIndent(v, "", " ")
 	require.NoError(t, err)
 	return string(body)
