@@ -362,6 +362,47 @@ func TestContentUploadedLaterIsNotWhatWasApproved(t *testing.T) {
 	require.Equal(t, "good\n", output)
 }
 
+// TestApproversSignByRegisteredKeys has a policy that takes the approver's own
+// word only.
+func TestApproversSignByRegisteredKeys(t *testing.T) {
+	d := newDesk(t)
+	const kim, v1 = "user:kim", "/v1/artifacts/fix/versions/1"
+	strict := `{"artifact_id":"fix","spec":{"kind":"script","policy":{"approvers":["user:kim","user:park"],"required":2,"signed_decisions":true}}}`
+	require.Equal(t, http.StatusAccepted, d.form("user:lee", http.MethodPost, "/v1/artifacts", strict, "#!/bin/sh\n", nil))
+	bundle := d.await(v1, artifact.InReview).BundleHash
+	signers := map[string]ssh.Signer{}
+	for _, actor := range []string{kim, "user:park"} {
+		_, private, err := ed25519.GenerateKey(rand.Reader)
+		require.NoError(t, err)
+		signers[actor], err = ssh.NewSignerFromKey(private)
+		require.NoError(t, err)
+		key := map[string]any{"public_key": string(ssh.MarshalAuthorizedKey(signers[actor].PublicKey()))}
+		require.Equal(t, http.StatusOK, d.say("user:lee", http.MethodPost, "/v1/approvers/"+actor+"/keys", key, nil))
+	}
+	signed := func(c artifact.Command, by string) map[string]any {
+		signature, err := artifact.Sign(signers[by], c, "fix", 1)
+		require.NoError(t, err)
+		return map[string]any{"decision": c.Verb, "bundle_hash": c.BundleHash, "at": c.At, "signature": signature}
+	}
+	own := artifact.Command{Verb: artifact.Approve, Actor: kim, At: time.Now().UTC(), BundleHash: bundle}
+	d.refused(kim, http.MethodPost, v1+"/decision", map[string]any{"decision": "approve", "bundle_hash": bundle}, http.StatusForbidden, "assurance")
+	d.refused(kim, http.MethodPost, v1+"/decision", signed(own, "user:park"), http.StatusForbidden, "assurance")
+	said := signed(own, kim)
+	d.refused("user:park", http.MethodPost, v1+"/decision", said, http.StatusForbidden, "assurance")
+	for range 2 {
+		var status workflows.Status
+		require.Equal(t, http.StatusOK, d.say(kim, http.MethodPost, v1+"/decision", said, &status))
+		require.Equal(t, []string{kim}, status.Tally.Approvals, "a replayed signature counts once")
+		require.Equal(t, artifact.InReview, status.State)
+	}
+	var approvals server.ArtifactPage[server.ArtifactApproval]
+	require.Equal(t, http.StatusOK, d.say(kim, http.MethodGet, v1+"/approvals", nil, &approvals))
+	require.Len(t, approvals.Items, 1)
+	require.Equal(t, artifact.Signed, approvals.Items[0].Assurance)
+	later := artifact.Command{Verb: artifact.Reject, Actor: kim, At: own.At.Add(-time.Second), BundleHash: bundle}
+	d.refused(kim, http.MethodPost, v1+"/decision", signed(later, kim), http.StatusConflict, "older_than_previous")
+}
+
 // TestTheStatusTellsWhyASubmissionWasRefused by the floors of the worker, which
 // the gateway does not know.
 func TestTheStatusTellsWhyASubmissionWasRefused(t *testing.T) {

@@ -187,8 +187,17 @@ func (a artifactRoutes) replace(ctx context.Context, in *replaceInput) (*statusO
 	defer f.close()
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
+	c := artifact.Command{Verb: artifact.Replace, Actor: actor, At: a.Now().UTC(), Comment: said.Comment}
+	if err := c.Check(); err != nil {
+		return nil, artifactProblem("body", err)
+	}
+	return a.replaceWith(ctx, &in.ArtifactPath, c, f)
+}
+
+// replaceWith stores received files and has the lifecycle take them.
+func (a artifactRoutes) replaceWith(ctx context.Context, path *ArtifactPath, c artifact.Command, f *form) (*statusOutput, error) {
 	// The content took its time: the draft may be none any more.
-	v, err := a.draftOf(ctx, &in.ArtifactPath, actor)
+	v, err := a.draftOf(ctx, path, c.Actor)
 	if err != nil {
 		return nil, err
 	}
@@ -196,20 +205,16 @@ func (a artifactRoutes) replace(ctx context.Context, in *replaceInput) (*statusO
 	if err := errors.Join(artifact.CheckFiles(files), v.Spec.CheckContent(files)); err != nil {
 		return nil, artifactProblem("body", err)
 	}
-	c := artifact.Command{Verb: artifact.Replace, Actor: actor, At: a.Now().UTC(), Comment: said.Comment}
-	if err := c.Check(); err != nil {
-		return nil, artifactProblem("body", err)
-	}
 	if sameFiles(v, files) {
-		return a.ask(ctx, &in.ArtifactPath)
+		return a.ask(ctx, path)
 	}
-	if files, err = a.store(ctx, in.ID, in.Version, f); err != nil {
+	if files, err = a.store(ctx, path.ID, path.Version, f); err != nil {
 		return nil, err
 	}
-	if c, err = a.sign(c, in.ID, in.Version); err != nil {
+	if c, err = a.sign(c, path.ID, path.Version); err != nil {
 		return nil, err
 	}
-	return a.pass(ctx, &in.ArtifactPath, workflows.DoorReplace, workflows.Command{Command: c, Files: files}, "")
+	return a.pass(ctx, path, workflows.DoorReplace, workflows.Command{Command: c, Files: files}, "")
 }
 
 // draftOf refuses what is no draft of the actor: nothing may be written beside
