@@ -11,9 +11,9 @@ import (
 // Size of a chart and of its plot, in SVG units.
 const (
 	chartWidth  = 760
-	chartHeight = 230
+	chartHeight = 236
 	plotLeft    = 56
-	plotTop     = 12
+	plotTop     = 18
 	plotWidth   = 680
 	plotHeight  = 180
 	// stripHeight is the plot of a chart that only tells when there were data.

@@ -255,13 +255,13 @@ func TestAxesKeepToThePlot(t *testing.T) {
 		Gaps:  []Span{{start.Add(-time.Hour), start.Add(time.Hour)}, {start.Add(30 * time.Hour), start.Add(31 * time.Hour)}},
 	}
 	c := draw(chart, "America/New_York", words[English])
-	require.Equal(t, "M56 192L736 12", c.Curves[0].Path)
+	require.Equal(t, "M56 198L736 18", c.Curves[0].Path)
 	require.Len(t, c.Gaps, 1)
 	require.Equal(t, bar{X: "56", Width: "29.6", Label: "gap in the data 00:00–01:00"}, c.Gaps[0])
 	require.Equal(t, []string{"00:00", "04:00", "07:00"}, []string{c.Times[0].Label, c.Times[1].Label, c.Times[2].Label})
 
 	flat := draw(Chart{Title: "flat", Start: start, End: start.Add(time.Hour), Lines: []Line{{Points: []Point{{start, exact.FromInt(0)}}}}}, "UTC", words[English])
-	require.Equal(t, []dot{{"56", "102"}}, flat.Curves[0].Dots)
+	require.Equal(t, []dot{{"56", "108"}}, flat.Curves[0].Dots)
 	require.NotEmpty(t, draw(Chart{Title: "none"}, "UTC", words[English]).Empty)
 }
 
