@@ -5,10 +5,12 @@
 package bedrock
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -40,15 +42,39 @@ type API interface {
 }
 
 // New makes the SDK's client. It tries once, since whoever calls retries by
-// itself, and has connections of its own: those of other AWS clients give up
-// long before a model has answered.
+// itself, and has connections of its own, with the certificates and the proxy of
+// the configuration: those of other AWS clients give up long before a model has
+// answered.
 func New(cfg aws.Config) *bedrockruntime.Client {
 	return bedrockruntime.NewFromConfig(cfg, func(o *bedrockruntime.Options) {
 		o.RetryMaxAttempts = 1
-		o.HTTPClient = awshttp.NewBuildableClient().
+		client, ok := cfg.HTTPClient.(*awshttp.BuildableClient)
+		if !ok {
+			client = awshttp.NewBuildableClient()
+		}
+		o.HTTPClient = detached{client.
 			WithDialerOptions(func(d *net.Dialer) { d.Timeout = connectTimeout }).
-			WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = 0 })
+			WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = 0 })}
 	})
+}
+
+// detached sends a copy of a request's body. The SDK closes its own as soon as an
+// answer begins; where that is soon, the transport is still looking for the body's
+// end, and would break off an answer that has been paid for.
+type detached struct{ next bedrockruntime.HTTPClient }
+
+// Do sends a request.
+func (d detached) Do(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		return d.next.Do(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read request: %w", err)
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return d.next.Do(r)
 }
 
 // Tool is what the model has to call.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
 	"github.com/stretchr/testify/require"
@@ -220,4 +221,20 @@ func TestASchemaThatIsNoJSONIsRefused(t *testing.T) {
 	failed, ok := errors.AsType[*Error](err)
 	require.True(t, ok, "%v", err)
 	require.False(t, failed.Retryable)
+}
+
+// TestAnswersMayTakeLongerThanThoseOfOtherServices has a configuration whose
+// connections give up at once.
+func TestAnswersMayTakeLongerThanThoseOfOtherServices(t *testing.T) {
+	model, _ := service(t, func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(50 * time.Millisecond)
+		answering(`{"stopReason":"end_turn"}`)(w, r)
+	})
+	cfg, err := awsconf.Load(t.Context())
+	require.NoError(t, err)
+	cfg.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(tr *http.Transport) { tr.ResponseHeaderTimeout = time.Millisecond })
+	model.API = New(cfg)
+	answer, err := model.Ask(t.Context(), request())
+	require.NoError(t, err)
+	require.Equal(t, "end_turn", answer.Stop)
 }

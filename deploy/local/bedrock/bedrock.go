@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -130,7 +131,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) converse(w http.ResponseWriter, r *http.Request, model string) {
 	var request converseRequest
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&request); err != nil {
+	// The whole body is read before anything is answered, as by a model that reads it.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err == nil {
+		err = json.Unmarshal(body, &request)
+	}
+	if err != nil {
 		fail(w, http.StatusBadRequest, "ValidationException", "the request is not the JSON of Converse")
 		return
 	}
