@@ -55,6 +55,7 @@ func (c Courier) DeliverReports(ctx context.Context, req workflows.DeliverReques
 		c.Logger.InfoContext(ctx, "nobody is told of reports: Slack is not configured", "report_date", req.Date, "status", req.Status)
 		return workflows.DeliverResult{Outcome: workflows.DeliveryNotConfigured}, nil
 	}
+	defer beating(ctx)()
 	info := activity.GetInfo(ctx)
 	id := info.WorkflowExecution.RunID + "/" + info.ActivityID
 	claim, err := c.Store.ClaimDelivery(ctx, req.Date, id, c.Now(), req.Notify)

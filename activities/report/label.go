@@ -15,6 +15,7 @@ type Publish func(ctx context.Context, req workflows.PublishRequest) (workflows.
 // worded a report and its verdict without reading it.
 func Labelled(store storage.Store, publish Publish) Publish {
 	return func(ctx context.Context, req workflows.PublishRequest) (workflows.PublishResult, error) {
+		defer beating(ctx)()
 		result, err := publish(ctx, req)
 		if err != nil {
 			return result, err

@@ -16,6 +16,7 @@ import (
 // MergeDay merges the stored hours of a target's day, and stores the day and the
 // context of its report. An hour without a summary counts as missing.
 func (a Aggregator) MergeDay(ctx context.Context, req workflows.DayRequest) (workflows.DayResult, error) {
+	defer beating(ctx)()
 	result, err := a.merge(ctx, req)
 	return result, failure(err)
 }

@@ -24,6 +24,7 @@ const maxTargets = 500
 
 // PlanReport names the day, its hours and the targets of a run.
 func (p Planner) PlanReport(ctx context.Context, req workflows.PlanRequest) (workflows.Plan, error) {
+	defer beating(ctx)()
 	zone := req.Timezone
 	if zone == "" {
 		zone = p.Settings.Timezone

@@ -30,7 +30,7 @@ func TestAPlanIsTheLocalDayBefore(t *testing.T) {
 	} {
 		at, err := time.Parse(time.RFC3339, c.at)
 		require.NoError(t, err)
-		plan, err := planner().PlanReport(t.Context(), workflows.PlanRequest{At: at, Timezone: c.zone})
+		plan, err := run(t, planner().PlanReport, workflows.PlanRequest{At: at, Timezone: c.zone})
 		require.NoError(t, err)
 		require.Equal(t, c.date, plan.Date, c.at)
 		require.Len(t, plan.Hours, c.hours, c.at)
@@ -40,7 +40,7 @@ func TestAPlanIsTheLocalDayBefore(t *testing.T) {
 }
 
 func TestAPlanTellsUnknownTargets(t *testing.T) {
-	plan, err := planner().PlanReport(t.Context(), workflows.PlanRequest{Date: "2026-01-01", Targets: []string{"cloud-infra", "factory-z", "../x", "cloud-infra", "factory-z"}})
+	plan, err := run(t, planner().PlanReport, workflows.PlanRequest{Date: "2026-01-01", Targets: []string{"cloud-infra", "factory-z", "../x", "cloud-infra", "factory-z"}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"cloud-infra"}, plan.Targets)
 	require.Equal(t, []string{"factory-z", "../x"}, plan.Unknown)
@@ -51,7 +51,7 @@ func TestAPlanThatCannotBeMadeIsFinal(t *testing.T) {
 	for _, req := range []workflows.PlanRequest{
 		{Date: "2026-02-30"}, {Date: "2026-12-01"}, {Date: "2026-01-01", Timezone: "Mars/Olympus"}, {Date: "2026-01-01", Targets: make([]string, maxTargets+1)},
 	} {
-		_, err := planner().PlanReport(t.Context(), req)
+		_, err := run(t, planner().PlanReport, req)
 		failed, ok := errors.AsType[*temporal.ApplicationError](err)
 		require.True(t, ok)
 		require.True(t, failed.NonRetryable())
@@ -70,7 +70,7 @@ func TestAPlanFindsWhatTheDayBeforeLacks(t *testing.T) {
 	plan := planner()
 	plan.Store = p.Store
 	p.calls.Take()
-	got, err := plan.PlanReport(t.Context(), workflows.PlanRequest{Date: "2026-01-01", MakeUp: true})
+	got, err := run(t, plan.PlanReport, workflows.PlanRequest{Date: "2026-01-01", MakeUp: true})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"ListObjectsV2": 1}, p.calls.Take())
 	require.Equal(t, []workflows.TargetDate{

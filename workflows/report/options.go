@@ -15,6 +15,9 @@ const (
 	// outage is how long a stage waits for a store that does not answer. Reports are
 	// made after midnight and read in the morning: a broken night still gives one.
 	outage = 6 * time.Hour
+	// heartbeat is how long a worker may be silent before its activity is given to
+	// another: activities beat every five seconds.
+	heartbeat = 20 * time.Second
 	// untilTimeout leaves it to ScheduleToClose to end retries.
 	untilTimeout = 100_000
 	// maxDrafts is the first draft and the corrected one.
@@ -32,27 +35,27 @@ var storeRetries = temporal.RetryPolicy{InitialInterval: 2 * time.Second, Backof
 // planOptions: a lookup of settings and one listing.
 var planOptions = workflow.ActivityOptions{
 	Summary:             "plan the day",
-	StartToCloseTimeout: 30 * time.Second, ScheduleToCloseTimeout: outage, RetryPolicy: &storeRetries,
+	StartToCloseTimeout: 30 * time.Second, ScheduleToCloseTimeout: outage, HeartbeatTimeout: heartbeat, RetryPolicy: &storeRetries,
 }
 
 // hourOptions: 2,600 objects at 16 at a time take seconds near the bucket and up
 // to a minute far from it. It beats every few seconds, so that a dead worker's
 // hour is done again soon; an hour is too short to resume within.
 var hourOptions = workflow.ActivityOptions{
-	StartToCloseTimeout: 5 * time.Minute, ScheduleToCloseTimeout: outage, HeartbeatTimeout: 30 * time.Second, RetryPolicy: &storeRetries,
+	StartToCloseTimeout: 5 * time.Minute, ScheduleToCloseTimeout: outage, HeartbeatTimeout: heartbeat, RetryPolicy: &storeRetries,
 }
 
 // mergeOptions: 24 small reads and two writes.
 var mergeOptions = workflow.ActivityOptions{
 	Summary:             "merge the day",
-	StartToCloseTimeout: 2 * time.Minute, ScheduleToCloseTimeout: outage, RetryPolicy: &storeRetries,
+	StartToCloseTimeout: 2 * time.Minute, ScheduleToCloseTimeout: outage, HeartbeatTimeout: heartbeat, RetryPolicy: &storeRetries,
 }
 
 // draftOptions: a model takes up to a minute or two for 3,000 tokens, and the
 // activity beats while it waits. A model that throttles or is down is asked until
 // the writing deadline, which the workflow sets as ScheduleToClose.
 var draftOptions = workflow.ActivityOptions{
-	StartToCloseTimeout: 3 * time.Minute, HeartbeatTimeout: 30 * time.Second,
+	StartToCloseTimeout: 3 * time.Minute, HeartbeatTimeout: heartbeat,
 	RetryPolicy: &temporal.RetryPolicy{
 		InitialInterval: 5 * time.Second, BackoffCoefficient: 2, MaximumInterval: 2 * time.Minute, MaximumAttempts: untilTimeout,
 	},
@@ -60,13 +63,13 @@ var draftOptions = workflow.ActivityOptions{
 
 // publishOptions: two small reads and three writes.
 var publishOptions = workflow.ActivityOptions{
-	StartToCloseTimeout: 2 * time.Minute, ScheduleToCloseTimeout: outage, RetryPolicy: &storeRetries,
+	StartToCloseTimeout: 2 * time.Minute, ScheduleToCloseTimeout: outage, HeartbeatTimeout: heartbeat, RetryPolicy: &storeRetries,
 }
 
 // deliverOptions: one message. Slack's own hours are waited for, but a message
 // about yesterday that comes at noon is of little use.
 var deliverOptions = workflow.ActivityOptions{
-	StartToCloseTimeout: 30 * time.Second, ScheduleToCloseTimeout: 3 * time.Hour,
+	StartToCloseTimeout: 30 * time.Second, ScheduleToCloseTimeout: 3 * time.Hour, HeartbeatTimeout: heartbeat,
 	RetryPolicy: &temporal.RetryPolicy{
 		InitialInterval: 5 * time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute, MaximumAttempts: untilTimeout,
 	},
@@ -75,7 +78,7 @@ var deliverOptions = workflow.ActivityOptions{
 // awaitOptions: as long as a report may take. It beats from its own goroutine, so
 // that another worker takes over where one dies.
 var awaitOptions = workflow.ActivityOptions{
-	StartToCloseTimeout: targetTimeout, ScheduleToCloseTimeout: targetTimeout, HeartbeatTimeout: 30 * time.Second,
+	StartToCloseTimeout: targetTimeout, ScheduleToCloseTimeout: targetTimeout, HeartbeatTimeout: heartbeat,
 	RetryPolicy: &temporal.RetryPolicy{
 		InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second, MaximumAttempts: untilTimeout,
 	},
