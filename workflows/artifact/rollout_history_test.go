@@ -46,6 +46,6 @@ func TestFreshHistoriesOfRolloutsReplay(t *testing.T) {
 		require.NoError(t, replay(h, id), name)
 		historytest.Save(t, name, h)
 	}
-	require.LessOrEqual(t, events["in_waves"], 150, "history events are paid for")
-	require.LessOrEqual(t, events["gate_closed"], 170, "history events are paid for")
+	require.LessOrEqual(t, events["in_waves"], 200, "history events are paid for")
+	require.LessOrEqual(t, events["gate_closed"], 220, "history events are paid for")
 }
