@@ -3,6 +3,7 @@ package artifact
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/pmezard/go-difflib/difflib"
@@ -23,12 +24,24 @@ func Diff(beforeName, afterName string, before, after []byte) (string, error) {
 		return "the files differ and are no text\n", nil
 	}
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: difflib.SplitLines(string(before)), B: difflib.SplitLines(string(after)), FromFile: beforeName, ToFile: afterName, Context: 3,
+		A: lines(before), B: lines(after), FromFile: beforeName, ToFile: afterName, Context: 3,
 	})
 	if err != nil {
 		return "", fmt.Errorf("compare %s and %s: %w", beforeName, afterName, err)
 	}
 	return text, nil
+}
+
+// lines are the lines of a text with their ends; a last line without an end is
+// marked as diff(1) does.
+func lines(text []byte) []string {
+	split := strings.SplitAfter(string(text), "\n")
+	last := len(split) - 1
+	if split[last] == "" {
+		return split[:last]
+	}
+	split[last] += "\n\\ No newline at end of file\n"
+	return split
 }
 
 func isText(body []byte) bool { return utf8.Valid(body) && !bytes.ContainsRune(body, 0) }

@@ -12,8 +12,10 @@ import (
 func TestReviewersSeeWhatChanged(t *testing.T) {
 	text, err := artifact.Diff("v1/run.sh", "v2/run.sh", []byte("a\nb\nc\n"), []byte("a\nB\nc\n"))
 	require.NoError(t, err)
-	require.Contains(t, text, "--- v1/run.sh\n+++ v2/run.sh\n")
-	require.Contains(t, text, "-b\n+B\n")
+	require.Equal(t, "--- v1/run.sh\n+++ v2/run.sh\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", text)
+	text, err = artifact.Diff("a", "b", []byte("x"), []byte("x\n"))
+	require.NoError(t, err)
+	require.Contains(t, text, "-x\n\\ No newline at end of file\n+x\n")
 	for want, sides := range map[string][2][]byte{
 		"":         {[]byte("same"), []byte("same")},
 		"no text":  {[]byte("a"), {0, 1}},
