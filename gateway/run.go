@@ -18,6 +18,7 @@ import (
 	"millrace/gateway/server"
 	"millrace/platform/awsconf"
 	"millrace/platform/metrics"
+	"millrace/platform/temporalconf"
 	alertstore "millrace/storage/alert"
 	cloudinfrastore "millrace/storage/cloudinfra"
 	factorystore "millrace/storage/factory"
@@ -93,6 +94,10 @@ func newServer(cfg settings, ring monitoring.KeyRing, b backends, registry *prom
 	if err != nil {
 		return nil, err
 	}
+	codec, err := temporalconf.LoadCodec()
+	if err != nil {
+		return nil, err
+	}
 	alerts := alertstore.New(b.tables, cfg.FactoryStatusTable, cfg.GovernanceTable)
 	routes := []server.Routes{
 		server.Tokens(store, ring, time.Now),
@@ -110,6 +115,7 @@ func newServer(cfg settings, ring monitoring.KeyRing, b backends, registry *prom
 		server.AlertRules(signals, time.Now),
 		server.Artifacts(b.artifacts),
 		server.Reports(b.reports),
+		server.Codec(codec),
 	}
 	if cfg.SlackSinkFile != "" {
 		sink, err := server.NewSlackSink(cfg.SlackSinkFile, time.Now)

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// Methods and headers that pages of the configured origins may use.
+// Methods and headers that pages of the configured origins may use. X-Namespace
+// is what the Temporal UI sends to the codec server.
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
-	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id, X-Namespace"
 	corsExposed = "Content-Digest, Content-Disposition, ETag, Location, Retry-After, X-Request-Id"
 	corsMaxAge  = "600"
 )

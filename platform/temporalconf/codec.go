@@ -41,29 +41,35 @@ const (
 
 var errPayloadBroken = errors.New("the payload does not open under its key")
 
-// LoadCodec reads the key ring from the environment; without one there is no
-// codec and payloads are stored as they are.
-func LoadCodec() (Codec, bool, error) {
+// LoadCodec reads the key ring from the environment; without one it is empty.
+func LoadCodec() (Codec, error) {
 	name, text := PayloadKeysVariable, os.Getenv(PayloadKeysVariable)
 	if file := os.Getenv(PayloadKeysFileVariable); file != "" {
 		body, err := os.ReadFile(file) //nolint:gosec // the operator names the file
 		if err != nil {
-			return Codec{}, false, fmt.Errorf("%s: %w", PayloadKeysFileVariable, err)
+			return Codec{}, fmt.Errorf("%s: %w", PayloadKeysFileVariable, err)
 		}
 		name, text = PayloadKeysFileVariable, string(body)
 	}
 	if text == "" {
-		return Codec{}, false, nil
+		return Codec{}, nil
 	}
 	ring, err := monitoring.ParseKeyRing([]byte(text))
 	if err != nil {
-		return Codec{}, false, fmt.Errorf("%s: %w", name, err)
+		return Codec{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return Codec{Ring: ring}, true, nil
+	return Codec{Ring: ring}, nil
 }
 
-// Encode encrypts payloads, each with a nonce of its own.
+// Enabled tells whether there is a key to encrypt under.
+func (c Codec) Enabled() bool { return c.Ring.Current != "" }
+
+// Encode encrypts payloads, each with a nonce of its own. Without a key they stay
+// as they are.
 func (c Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	if !c.Enabled() {
+		return payloads, nil
+	}
 	gcm, err := c.Ring.Cipher(c.Ring.Current)
 	if err != nil {
 		return nil, err

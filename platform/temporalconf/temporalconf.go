@@ -52,11 +52,11 @@ func clientOptions(logger *slog.Logger, registry prometheus.Registerer) (client.
 	if err != nil {
 		return client.Options{}, fmt.Errorf("load Temporal settings: %w", err)
 	}
-	codec, encrypted, err := LoadCodec()
+	codec, err := LoadCodec()
 	if err != nil {
 		return client.Options{}, err
 	}
-	if encrypted {
+	if codec.Enabled() {
 		options.DataConverter = converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec)
 	}
 	options.Logger = log.NewStructuredLogger(logger)
