@@ -154,11 +154,12 @@ func (a Activities) storeFile(ctx context.Context, key string, f artifact.File) 
 }
 
 // Create writes a new version.
-func (a Activities) Create(ctx context.Context, r workflows.CreateRequest) error {
-	return failure(a.Store.Create(ctx, storage.Creation{
-		Request: r.Request, State: r.State, Record: r.Record, Submission: r.Assurance,
+func (a Activities) Create(ctx context.Context, r workflows.CreateRequest) (workflows.Written, error) {
+	written, err := a.Store.CreateOnce(ctx, storage.Creation{
+		Request: r.Request, State: r.State, Record: r.Record, Submission: r.Assurance, Creator: r.Creator,
 		Content: storage.Content{Files: placed(r.Request.ArtifactID, r.Request.Version, r.Request.Files), BundleHash: r.BundleHash},
-	}))
+	})
+	return workflows.Written(written), failure(err)
 }
 
 // placed are files with the keys at which they lie.
@@ -183,7 +184,7 @@ func (a Activities) Check(ctx context.Context, r workflows.CheckRequest) (workfl
 }
 
 // Commit writes a step.
-func (a Activities) Commit(ctx context.Context, s workflows.Step) error {
+func (a Activities) Commit(ctx context.Context, s workflows.Step) (workflows.Written, error) {
 	step := storage.Step{
 		ArtifactID: s.ArtifactID, Version: s.Version, Record: s.Record, From: s.From, To: s.To, Reason: s.Reason,
 		Decision: s.Decision, Earlier: s.Earlier, Head: storage.HeadMove(s.Head), Run: s.Run, ArchivePrefix: s.ArchivePrefix,
@@ -197,7 +198,8 @@ func (a Activities) Commit(ctx context.Context, s workflows.Step) error {
 			Detail: s.Undo.Detail, StartedAt: s.Undo.StartedAt,
 		}
 	}
-	return failure(a.Store.Commit(ctx, step))
+	written, err := a.Store.CommitOnce(ctx, step)
+	return workflows.Written(written), failure(err)
 }
 
 // Head reads what guards an artifact's versions against each other.

@@ -190,7 +190,7 @@ func TestArchivingByItsLifecycleSurvivesACrashAtEveryRequest(t *testing.T) {
 				return err
 			}
 			step := workflows.Step{ArtifactID: v.ArtifactID, Version: 1, Record: record, From: artifact.Withdrawn, To: artifact.Archived, ArchivePrefix: archived.Prefix}
-			if err := a.Commit(t.Context(), step); err != nil {
+			if _, err := a.Commit(t.Context(), step); err != nil {
 				return err
 			}
 			if err := a.Clear(t.Context(), ref); err != nil {

@@ -39,6 +39,8 @@ type Artifact struct {
 	// Submission is who vouched for the author.
 	Submission artifact.Assurance `json:"submission,omitempty"`
 	Claim      artifact.Command   `json:"claim,omitzero"`
+	// Creator is the run of the workflow that wrote the version first.
+	Creator string `json:"creator,omitempty"`
 	// SettledAt is when the outcome became known; its month names the archive.
 	SettledAt *time.Time `json:"settled_at,omitempty"`
 	// ArchivePrefix is where the content lies once archived.

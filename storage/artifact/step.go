@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,50 +66,95 @@ type Content struct {
 	BundleHash string       `json:"bundle_hash"`
 }
 
+// Written is a step as it stands in the store.
+type Written struct {
+	Record artifact.Record `json:"record"`
+	// Run is the run that HEAD is held for, where the step claimed it.
+	Run string `json:"run,omitempty"`
+}
+
 // Commit makes a step, all of it or nothing. A step that was made already is no
 // error. Others are ErrConflict, ErrSuperseded or ErrBusy.
 func (s Store) Commit(ctx context.Context, step Step) error {
+	_, err := s.CommitOnce(ctx, step)
+	return err
+}
+
+// CommitOnce is Commit for a writer that may not know whether it has made the
+// step: it may have done so at another time and for another run, and gets the
+// step as it was made.
+func (s Store) CommitOnce(ctx context.Context, step Step) (Written, error) {
 	if step.From != step.To {
 		if err := artifact.Transit(step.From, step.To); err != nil {
-			return err
+			return Written{}, err
 		}
 	}
 	writes, err := s.stepWrites(ctx, step)
 	if err != nil {
-		return err
+		return Written{}, err
 	}
 	err = s.Table.TransactRetrying(ctx, writes...)
 	if _, refused := errors.AsType[*table.ConflictError](err); refused {
 		return s.whyRefused(ctx, step)
 	}
 	if err != nil {
-		return fmt.Errorf("write step %s of %s: %w", step.Record.Step, step.ArtifactID, err)
+		return Written{}, fmt.Errorf("write step %s of %s: %w", step.Record.Step, step.ArtifactID, err)
 	}
-	return nil
+	return Written{Record: step.Record, Run: step.Run}, nil
 }
 
 // whyRefused tells a step that was made already from one that may not be made.
-func (s Store) whyRefused(ctx context.Context, step Step) error {
+func (s Store) whyRefused(ctx context.Context, step Step) (Written, error) {
 	current, err := s.Version(ctx, step.ArtifactID, step.Version)
 	if err != nil {
-		return err
+		return Written{}, err
 	}
 	if current.ChainLast == step.Record.Hash {
-		return nil
+		return Written{Record: step.Record, Run: step.Run}, nil
+	}
+	if current.ChainLength >= lengthOf(step.Record) { // it may have gone on since
+		return s.madeBefore(ctx, step)
 	}
 	if current.ChainLast != step.Record.Prev || current.State != step.From {
-		return fmt.Errorf("step %s of %s: %w", step.Record.Step, step.ArtifactID, ErrConflict)
+		return Written{}, conflict(step)
 	}
 	head, err := s.Head(ctx, step.ArtifactID)
 	switch {
 	case err != nil:
-		return err
+		return Written{}, err
 	case step.Head == HeadApprove || (step.Head == HeadRun && head.ApprovedVersion != step.Version):
-		return fmt.Errorf("version %d of %s, version %d is approved: %w", step.Version, step.ArtifactID, head.ApprovedVersion, ErrSuperseded)
+		return Written{}, fmt.Errorf("version %d of %s, version %d is approved: %w", step.Version, step.ArtifactID, head.ApprovedVersion, ErrSuperseded)
 	case head.ExecutingRun != "":
-		return fmt.Errorf("version %d of %s waits for run %s: %w", step.Version, step.ArtifactID, head.ExecutingRun, ErrBusy)
+		return Written{}, fmt.Errorf("version %d of %s waits for run %s: %w", step.Version, step.ArtifactID, head.ExecutingRun, ErrBusy)
 	}
+	return Written{}, conflict(step)
+}
+
+func conflict(step Step) error {
 	return fmt.Errorf("step %s of %s: %w", step.Record.Step, step.ArtifactID, ErrConflict)
+}
+
+// madeBefore is the step of the same name that is there, if it says the same:
+// by the same actor, about the same content, after the same record.
+func (s Store) madeBefore(ctx context.Context, step Step) (Written, error) {
+	var item Provenance
+	found, err := s.Table.Get(ctx, table.Key{Partition: partition(step.ArtifactID), Sort: "PROV#" + step.Record.Step}, &item)
+	if err != nil {
+		return Written{}, err
+	}
+	made, want := item.Record, step.Record
+	if !found || made.Prev != want.Prev || made.Actor != want.Actor || made.Subject != want.Subject {
+		return Written{}, conflict(step)
+	}
+	written := Written{Record: made, Run: step.Run}
+	if step.Head == HeadRun || step.Head == HeadUndo {
+		head, err := s.Head(ctx, step.ArtifactID)
+		if err != nil {
+			return Written{}, err
+		}
+		written.Run = cmp.Or(head.ExecutingRun, step.Run)
+	}
+	return written, nil
 }
 
 func (s Store) stepWrites(ctx context.Context, step Step) ([]types.TransactWriteItem, error) {

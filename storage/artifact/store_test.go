@@ -298,6 +298,61 @@ func TestADecisionReplacesTheActorsEarlierOne(t *testing.T) {
 	require.Equal(t, artifact.Gateway, approvals[1].Assurance)
 }
 
+func TestAStepMadeBeforeIsGivenAsItWasMade(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	creation := w.create(1)
+	creation.Creator = "workflow-run"
+	require.NoError(t, w.store.Create(ctx, creation))
+	start := w.chains[1]
+	later := func(record artifact.Record, from artifact.Chain, change func(*artifact.Record)) artifact.Record {
+		t.Helper()
+		name := strings.SplitN(record.Step, "-", 3)[2]
+		again, _, err := from.Extend(1, name, record.Actor, record.At.Add(time.Hour), record.Subject, "another time")
+		require.NoError(t, err)
+		if change != nil {
+			change(&again)
+		}
+		return again
+	}
+	again := creation
+	again.Record = later(creation.Record, artifact.Chain{}, nil)
+	written, err := w.store.CreateOnce(ctx, again)
+	require.NoError(t, err)
+	require.Equal(t, creation.Record, written.Record)
+	again.Creator = "another run"
+	_, err = w.store.CreateOnce(ctx, again)
+	require.ErrorIs(t, err, storage.ErrTaken)
+
+	approved := w.step(1, artifact.InReview, artifact.Approved, head(storage.HeadApprove, ""))
+	require.NoError(t, w.store.Commit(ctx, approved))
+	runs := w.step(1, artifact.Approved, artifact.Executing, head(storage.HeadRun, "r1"))
+	require.NoError(t, w.store.Commit(ctx, runs))
+	retried := runs
+	retried.Record, retried.Run = later(runs.Record, artifact.Chain{Length: 2, Last: approved.Record.Hash}, nil), "r2"
+	written, err = w.store.CommitOnce(ctx, retried)
+	require.NoError(t, err)
+	require.Equal(t, storage.Written{Record: runs.Record, Run: "r1"}, written)
+	retried = approved
+	retried.Record = later(approved.Record, start, nil)
+	written, err = w.store.CommitOnce(ctx, retried)
+	require.NoError(t, err, "also when the version has gone on since")
+	require.Equal(t, approved.Record, written.Record)
+	for name, change := range map[string]func(*artifact.Record){
+		"another actor":   func(r *artifact.Record) { r.Actor = "user:other" },
+		"another content": func(r *artifact.Record) { r.Subject = "other" },
+		"another past":    func(r *artifact.Record) { r.Prev = "other" },
+		"another step":    func(r *artifact.Record) { r.Step = "v0001-0002-rejected" },
+	} {
+		retried.Record = later(approved.Record, start, change)
+		_, err = w.store.CommitOnce(ctx, retried)
+		require.ErrorIs(t, err, storage.ErrConflict, name)
+	}
+	transitions, err := w.store.Transitions(ctx, "fix", 1)
+	require.NoError(t, err)
+	require.Len(t, transitions, 3, "nothing is written twice")
+}
+
 func TestListsPageThroughTheIndex(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()

@@ -74,6 +74,16 @@ type CreateRequest struct {
 	State      artifact.State     `json:"state"`
 	Record     artifact.Record    `json:"record"`
 	Assurance  artifact.Assurance `json:"assurance"`
+	// Creator is the first run of the lifecycle.
+	Creator string `json:"creator,omitempty"`
+}
+
+// Written is a step as it stands in the store. A workflow task that is lost after
+// its local activity has written is done again later, with another clock: what it
+// wrote the first time counts.
+type Written struct {
+	Record artifact.Record `json:"record"`
+	Run    string          `json:"run,omitempty"`
 }
 
 // CheckRequest asks who vouches for a command.

@@ -24,7 +24,10 @@ func (l *lifecycle) startUndo(ctx workflow.Context, actor, reason string) error 
 	if err != nil {
 		return err
 	}
-	l.Holder, l.Undo = holder, undo
+	if undo.Attempts == 0 {
+		undo.StartedAt = l.LastAt
+	}
+	l.Undo = undo
 	if l.Rollout != nil {
 		l.Rollout.Round++
 		l.Rollout.LockBy = time.Time{}

@@ -122,12 +122,15 @@ func (l *lifecycle) create(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
-	create := CreateRequest{Request: l.request, BundleHash: l.BundleHash, State: state, Record: record, Assurance: p.Assurance}
-	if err := l.local(ctx, "Write the version", CreateActivity, create, nil); err != nil {
+	create := CreateRequest{
+		Request: l.request, BundleHash: l.BundleHash, State: state, Record: record, Assurance: p.Assurance, Creator: workflow.GetInfo(ctx).FirstRunID,
+	}
+	var written Written
+	if err := l.local(ctx, "Write the version", CreateActivity, create, &written); err != nil {
 		return err
 	}
-	l.Chain, l.LastAt = chain, at
-	l.enter(state, at)
+	l.adopt(Step{Record: record}, written, chain)
+	l.enter(state, l.LastAt)
 	return l.publish(ctx)
 }
 

@@ -432,6 +432,32 @@ func TestAFailedArchiveIsTriedAgain(t *testing.T) {
 	require.Equal(t, 1, s.cleared)
 }
 
+// TestAStepThatWasMadeBeforeCounts is a workflow task that was lost after it had
+// written: done again, it gets what it wrote the first time, at another time.
+func TestAStepThatWasMadeBeforeCounts(t *testing.T) {
+	s := newStory(t)
+	const earlierRun = "01900000-0000-7000-8000-000000000001"
+	s.written = func(step Step) Written {
+		before := Written{Record: step.Record, Run: step.Run}
+		before.Record.At = before.Record.At.Add(-time.Nanosecond)
+		before.Record.Hash = artifact.HashOf([]byte(step.Record.Step))
+		if step.Head == headRun {
+			before.Run = earlierRun
+		}
+		return before
+	}
+	s.at(time.Minute, func() { s.decide("user:a", artifact.Approve) })
+	require.NoError(t, s.tell(request()))
+	require.Equal(t, artifact.Archived, s.path()[len(s.path())-1])
+	for i, step := range s.steps[1:] {
+		require.Equal(t, artifact.HashOf([]byte(s.steps[i].Record.Step)), step.Record.Prev, "the chain goes on from what was written")
+		if step.Head == headRelease {
+			require.Equal(t, earlierRun, step.Run, "HEAD is held for the run that claimed it")
+		}
+	}
+	require.Equal(t, earlierRun, s.runs[0].RunID)
+}
+
 func TestWhatFactoriesRunIsNotArchivedYet(t *testing.T) {
 	s := newStory(t)
 	tries := 0

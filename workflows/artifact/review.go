@@ -190,11 +190,10 @@ func (l *lifecycle) begin(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
-	l.Holder = run
 	if l.inWaves() {
 		return nil // each factory has a run of its own
 	}
-	l.Runs = remember(l.Runs, RunInfo{RunID: run, Role: artifact.Primary, Status: "running", At: workflow.Now(ctx)}, maxRuns)
+	l.Runs = remember(l.Runs, RunInfo{RunID: l.Holder, Role: artifact.Primary, Status: "running", At: workflow.Now(ctx)}, maxRuns)
 	return nil
 }
 

@@ -38,15 +38,30 @@ func (l *lifecycle) commit(ctx workflow.Context, name string, to artifact.State,
 		return err
 	}
 	step.Record = record
-	if err := l.local(ctx, fmt.Sprintf("Write %s by %s", name, actor), CommitActivity, step, nil); err != nil {
+	var written Written
+	if err := l.local(ctx, fmt.Sprintf("Write %s by %s", name, actor), CommitActivity, step, &written); err != nil {
 		return err
 	}
-	l.Chain, l.LastAt = chain, at
+	l.adopt(step, written, chain)
 	if to != l.State {
-		l.enter(to, at)
+		l.enter(to, l.LastAt)
 	}
 	l.describe(ctx)
 	return nil
+}
+
+// adopt goes on from a step as it was written.
+func (l *lifecycle) adopt(step Step, written Written, chain artifact.Chain) {
+	if written.Record.Hash == "" { // histories from before the answer had it
+		written = Written{Record: step.Record, Run: step.Run}
+	}
+	l.Chain, l.LastAt = artifact.Chain{Length: chain.Length, Last: written.Record.Hash}, written.Record.At
+	if step.Decision != nil {
+		step.Decision.RecordedAt = written.Record.At
+	}
+	if step.Head == headRun || step.Head == headUndo {
+		l.Holder = written.Run
+	}
 }
 
 // publish writes metadata.json, and the provenance document once the outcome is

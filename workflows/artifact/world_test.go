@@ -40,6 +40,8 @@ type desk struct {
 	settle func(SettleRequest) SettleResult
 	check  func(CheckRequest) (CheckResult, error)
 	commit func(Step) error
+	// written answers with a step as it was made before.
+	written func(Step) Written
 	// archive answers the archive's copy.
 	archive  func() error
 	settings Settings
@@ -84,16 +86,19 @@ func (d *desk) activities() map[string]any {
 			}
 			return CheckResult{Assurance: artifact.Unverified}, nil
 		},
-		CommitActivity: func(_ context.Context, s Step) error {
+		CommitActivity: func(_ context.Context, s Step) (Written, error) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			if d.commit != nil {
 				if err := d.commit(s); err != nil {
-					return err
+					return Written{}, err
 				}
 			}
 			d.steps = append(d.steps, s)
-			return nil
+			if d.written != nil {
+				return d.written(s), nil
+			}
+			return Written{Record: s.Record, Run: s.Run}, nil
 		},
 		HeadActivity: func(context.Context, VersionRef) (Head, error) { return d.head, nil },
 		SettleRunActivity: func(_ context.Context, r SettleRequest) (SettleResult, error) {
