@@ -190,6 +190,7 @@ func (v *verifier) sentence(section string, s Sentence) {
 	for _, t := range tokensOf(v.lang, s.Text) {
 		v.token(section, t, facts)
 	}
+	v.labels(section, s.Text, facts)
 	v.judgements(section, s.Text, cited)
 	v.wording(section, s.Text, cited)
 }

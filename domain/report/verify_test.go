@@ -178,6 +178,31 @@ func TestWordsThatOnlyLookLikeSupportAreNone(t *testing.T) {
 	}
 }
 
+func TestFiguresMayNotBeTurnedAround(t *testing.T) {
+	for _, c := range []struct {
+		finding, said string
+		wrong         bool
+	}{
+		{"판정 근거: 위험 12.3분, 경고 48분, 데이터 공백 3건.", "위험 구간은 48분, 경고 구간은 12.3분이었습니다.", true},
+		{"판정 근거: 위험 12.3분, 경고 48분, 데이터 공백 3건.", "경고 구간은 48분, 위험 구간은 12.3분이었습니다.", false},
+		{"판정 근거: 위험 12.3분, 경고 48분, 데이터 공백 3건.", "48분의 경고 구간과 12.3분의 위험 구간이 있었습니다.", false},
+		{"판정 근거: 위험 12.3분, 경고 48분, 데이터 공백 3건.", "데이터 공백은 3건이었습니다.", false},
+		{"AI 점수 최고치는 화재 0.01, 넘어짐 0.91, 굽힘 0.02입니다.", "AI 점수 최고치는 화재 0.91, 넘어짐 0.01입니다.", true},
+		{"AI 점수 최고치는 화재 0.01, 넘어짐 0.91, 굽힘 0.02입니다.", "넘어짐이 0.91로 두드러졌고 굽힘은 0.02, 화재는 0.01입니다.", false},
+		{"factory_state는 28650건, infra_state는 4308건 수집되었습니다.", "factory_state는 4308건, infra_state는 28650건 수집되었습니다.", true},
+		{"factory_state는 28650건, infra_state는 4308건 수집되었습니다.", "infra_state는 4,308건, factory_state는 28,650건이 수집되었습니다.", false},
+		{"노드 Not Ready는 동시 최대 3개, 총 10분이었습니다.", "총 10분 동안 최대 3개의 노드가 Not Ready 상태였습니다.", false},
+		{"노드 Not Ready는 동시 최대 3개, 총 10분이었습니다.", "노드는 Ready 상태로 총 10분, 최대 3개였습니다.", true},
+	} {
+		doc := Document{
+			Target: "factory-a", Date: "2026-01-01", Timezone: "Asia/Seoul", Language: Korean,
+			Sections: []Section{{ID: "s", Heading: "S", Findings: []Finding{{"f", c.finding}}}},
+		}
+		violations := Verify(doc, nil, replaced(doc, "f", c.said), nil)
+		require.Equal(t, c.wrong, len(violations) > 0, "%s: %v", c.said, violations)
+	}
+}
+
 func TestNothingMayBeLeftOutOrAdded(t *testing.T) {
 	doc := sampleDocument()
 	draft := verbatim(doc)

@@ -23,6 +23,10 @@ type token struct {
 	role  string
 	// text is what was written.
 	text string
+	// start and end are where it stands; before and after are the text up to the
+	// numbers around it.
+	start, end    int
+	before, after string
 }
 
 type tokenKind int
@@ -54,7 +58,25 @@ func tokensOf(lang Language, text string) []token {
 	for s.at < len(s.text) {
 		s.step()
 	}
+	s.surround()
 	return s.tokens
+}
+
+// surround gives each number the text around it.
+func (s *scanner) surround() {
+	last := -1
+	for i := range s.tokens {
+		t := &s.tokens[i]
+		if t.kind != numberToken {
+			continue
+		}
+		t.before, t.after = s.text[:t.start], s.text[t.end:]
+		if last >= 0 {
+			t.before = s.text[s.tokens[last].end:t.start]
+			s.tokens[last].after = t.before
+		}
+		last = i
+	}
 }
 
 // joins is what stands between the two times of a span.
@@ -271,6 +293,7 @@ func (s *scanner) number(rest string) (int, []token) {
 	unitLength := 0
 	t.unit, unitLength = unitOf(after)
 	n += unitLength
+	t.start, t.end = s.at, s.at+n
 	t.bound, t.role = boundOf(before, rest[n:]), roleOf(before)
 	t.text = rest[:n]
 	s.since = s.at + n

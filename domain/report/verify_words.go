@@ -71,9 +71,9 @@ func (f factText) countsZero() bool {
 // figures, what was not so, and what the score's direction means.
 var neutral = map[Language]*regexp.Regexp{
 	Korean: regexp.MustCompile(`위험\s?(?:점수|도|지수)|비정상|불안정|안전\s?점수|이상\s?(?:음|소음|소리)|주의\s?사항|` +
-		`(?:정상|안전|양호|안정)(?:이|은|하지|적이지)?\s?(?:아니|아닌|않|못)\S*|(?:가까울|높을)수록\s?(?:더\s?)?안전\S*|낮을수록\s?(?:더\s?)?위험\S*`),
+		`(?:정상|안전|양호|안정)(?:이|은|하지|적이지)?\s?(?:아니|아닌|않|못)\S*|(?i:not\s?ready)|(?:가까울|높을)수록\s?(?:더\s?)?안전\S*|낮을수록\s?(?:더\s?)?위험\S*`),
 	English: regexp.MustCompile(`(?i)\brisk scores?\b|\babnormal\w*|\bunhealthy\b|\bunstable\b|\bunsafe\b|` +
-		`\bnot (?:normal|safe|healthy|stable|good)\b|\b100 (?:is|being) (?:the )?safest\b|\b(?:higher|closer to 100) is safer\b|\blower is (?:worse|more dangerous)\b`),
+		`\bnot (?:normal|safe|healthy|stable|good|ready)\b|\b100 (?:is|being) (?:the )?safest\b|\b(?:higher|closer to 100) is safer\b|\blower is (?:worse|more dangerous)\b`),
 }
 
 var judgements = map[Language][]judgement{
@@ -82,10 +82,10 @@ var judgements = map[Language][]judgement{
 		{rule: "direction", said: regexp.MustCompile(`하락|떨어|감소|줄었|줄어|낮아졌|낮아지|내려갔|급락|급감`), support: regexp.MustCompile(`하락|떨어|감소|줄었|낮아|급락|급감|최저|최소`)},
 		{rule: "direction", said: regexp.MustCompile(`개선|회복|호전|나아졌|나아지|향상|좋아졌|좋아지`)},
 		{rule: "direction", said: regexp.MustCompile(`악화|저하|나빠졌|나빠지|심해졌`), support: regexp.MustCompile(`악화|저하|나빠|심해|하락|위험|주의|경고|최저|미준비|critical|danger|warning`)},
-		{rule: "judgement", said: regexp.MustCompile(`정상|안전|양호|안정|원활|순조|무난|문제(?:가|는|점이|점은)?\s?없`)},
-		{rule: "judgement", said: regexp.MustCompile(`주의|경고`), support: regexp.MustCompile(`주의|경고|warning`)},
-		{rule: "judgement", said: regexp.MustCompile(`위험|심각|치명|긴급`), support: regexp.MustCompile(`위험|심각|치명|긴급|danger|critical`)},
-		{rule: "judgement", whole: true, said: regexp.MustCompile(`비정상|불안정|(?:정상|안정|안전|양호)(?:이|은|하지|적이지)?\s?(?:아니|아닌|않|못)`), support: regexp.MustCompile(`비정상|불안정|(?:정상|안정|안전|양호)(?:이|은|하지|적이지)?\s?(?:아니|아닌|않|못)|주의|위험|경고|미준비|critical|danger|warning`)},
+		{rule: "judgement", said: regexp.MustCompile(`정상|안전|양호|안정|원활|순조|무난|무사|괜찮|완벽|우수|깨끗|문제(?:가|는|점이|점은)?\s?없|(?i:\b(?:normal|safe|healthy|stable|good|ok|okay|ready)\b)`)},
+		{rule: "judgement", said: regexp.MustCompile(`주의|경고|(?i:\bwarnings?\b)`), support: regexp.MustCompile(`주의|경고|(?i:warning)`)},
+		{rule: "judgement", said: regexp.MustCompile(`위험|심각|치명|긴급|위급|(?i:\b(?:danger|critical|severe)\b)`), support: regexp.MustCompile(`위험|심각|치명|긴급|(?i:danger|critical)`)},
+		{rule: "judgement", whole: true, said: regexp.MustCompile(`(?i:not\s?ready)|미준비|비정상|불안정|(?:정상|안정|안전|양호)(?:이|은|하지|적이지)?\s?(?:아니|아닌|않|못)`), support: regexp.MustCompile(`(?i:not\s?ready)|미준비|준비되지|비정상|불안정|(?:정상|안정|안전|양호)(?:이|은|하지|적이지)?\s?(?:아니|아닌|않|못)|주의|위험|경고|미준비|critical|danger|warning`)},
 		{rule: "absence", said: regexp.MustCompile(`없(?:었|습|다|음|이|는|고|으며)|전무|미발생|(?:발생|관측|확인|감지|보고)(?:하지|되지)\s?(?:는\s?)?않`), zero: true},
 	},
 	English: {
@@ -93,10 +93,10 @@ var judgements = map[Language][]judgement{
 		{rule: "direction", said: regexp.MustCompile(`(?i)\b(?:fell|fall(?:s|ing|en)?|drop\w*|decreas\w*|declin\w*|lower(?:ed)?|sank|reduc\w*)\b`), support: regexp.MustCompile(`(?i)\b(?:fell|fall(?:s|ing|en)?|drop\w*|decreas\w*|declin\w*|lower(?:ed)?|lowest|minimum|min)\b`)},
 		{rule: "direction", said: regexp.MustCompile(`(?i)\b(?:improv\w*|recover\w*|better|enhanc\w*)\b`)},
 		{rule: "direction", said: regexp.MustCompile(`(?i)\b(?:worse\w*|degrad\w*|deteriorat\w*)\b`), support: regexp.MustCompile(`(?i)\b(?:worse\w*|degrad\w*|deteriorat\w*|danger\w*|warnings?|critical|lowest|minimum|not ready)\b`)},
-		{rule: "judgement", said: regexp.MustCompile(`(?i)\b(?:normal(?:ly)?|safe(?:ly|r|st)?|healthy|stable|good|fine|smooth(?:ly)?|no (?:problems?|issues?))\b`)},
+		{rule: "judgement", said: regexp.MustCompile(`(?i)\b(?:normal(?:ly)?|safe(?:ly|r|st)?|healthy|stable|good|fine|okay|excellent|perfect(?:ly)?|flawless(?:ly)?|calm|ready|smooth(?:ly)?|no (?:problems?|issues?))\b`)},
 		{rule: "judgement", said: regexp.MustCompile(`(?i)\bwarnings?\b`)},
 		{rule: "judgement", said: regexp.MustCompile(`(?i)\b(?:danger(?:ous)?|critical(?:ly)?|severe(?:ly)?|emergenc\w*)\b`), support: regexp.MustCompile(`(?i)\b(?:danger(?:ous)?|critical(?:ly)?|severe(?:ly)?|emergenc\w*)\b`)},
-		{rule: "judgement", whole: true, said: regexp.MustCompile(`(?i)\babnormal\w*|\bunhealthy\b|\bunstable\b|\bunsafe\b|\bnot (?:normal|safe|healthy|stable|good)\b`), support: regexp.MustCompile(`(?i)\babnormal\w*|\bunhealthy\b|\bunstable\b|\bunsafe\b|\bnot (?:normal|safe|healthy|stable|good)\b|\bdanger\w*|\bwarnings?\b|\bcritical\b`)},
+		{rule: "judgement", whole: true, said: regexp.MustCompile(`(?i)\babnormal\w*|\bunhealthy\b|\bunstable\b|\bunsafe\b|\bnot (?:normal|safe|healthy|stable|good|ready)\b`), support: regexp.MustCompile(`(?i)\babnormal\w*|\bunhealthy\b|\bunstable\b|\bunsafe\b|\bnot (?:normal|safe|healthy|stable|good|ready)\b|\bdanger\w*|\bwarnings?\b|\bcritical\b`)},
 		{rule: "absence", said: regexp.MustCompile(`(?i)\b(?:no|none|nothing|never|without|(?:was|were|did|has|have|had) not|(?:was|were|did|has|have|had)n't)\b`), zero: true},
 	},
 }
@@ -153,8 +153,8 @@ var markup = regexp.MustCompile("[|<>`*#\\\\{}\\n\\r\\t]|~~|!\\[|\\]\\(|(?i:http
 
 // vocabulary are Latin words that need no fact.
 var vocabulary = newVocabulary(`risk score ai llm s3 processed raw kst utc iot aws pod pods node nodes workload workloads snapshot pipeline cpu gpu memory disk
-	k3s k8s kubernetes eks ecs alb rds redis argocd argo cd sync p05 p50 p90 p95 p99 4xx 5xx http api json latest history danger warning normal critical
-	and/or edge cloud infra cloud-infra fire fall bend score/ai ready not notready restart gap min max avg vs slack temporal dashboard id ids ok`)
+	k3s k8s kubernetes eks ecs alb rds redis argocd argo cd sync http api json latest history
+	and/or edge cloud infra cloud-infra fire fall bend score/ai restart gap min max avg vs slack temporal dashboard id ids`)
 
 func newVocabulary(words string) map[string]bool {
 	known := map[string]bool{}
