@@ -47,6 +47,9 @@ func TestEveryCommandIsMounted(t *testing.T) {
 		{"status"},
 		{"token", "list", "--owner=user:a"},
 		{"factory", "explain"},
+		{"report", "run", "--date=2026-01-01"},
+		{"report", "status"},
+		{"report", "backfill", "--date-from=2026-01-01", "--date-to=2026-01-31", "--dry-run"},
 	} {
 		_, err := parse(t, args...)
 		require.NoError(t, err, args)

@@ -55,6 +55,16 @@ func TestAZoneOffTheHourReadsBothPartitions(t *testing.T) {
 	require.Equal(t, 1200, result.InputCounts["factory_state"], "18:30 to 19:30 UTC")
 }
 
+func TestAnHourThatTheClocksRepeatIsOne(t *testing.T) {
+	p := newPlant(t)
+	repeated := time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC).Sub(dayStart)
+	p.telemetry("factory-a", repeated-5*time.Minute, repeated+5*time.Minute)
+	result, err := run(t, p.SummariseHour, workflows.HourRequest{Target: "factory-a", Date: "2026-10-25", Timezone: "Europe/Berlin", Hour: "02"})
+	require.NoError(t, err)
+	require.Equal(t, 200, result.InputCounts["factory_state"], "02:55 summer time and 02:05 winter time")
+	require.EqualValues(t, 2400, p.summary(result.SummaryKey).ExpectedCounts.FactoryState)
+}
+
 func TestBrokenObjectsAreOnlyCounted(t *testing.T) {
 	p := newPlant(t)
 	p.telemetry("factory-a", 0, 5*time.Minute)

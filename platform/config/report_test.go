@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -20,6 +21,8 @@ func parseReport(t *testing.T, args ...string) (Report, error) {
 }
 
 func TestReportsHaveTheOriginalsRules(t *testing.T) {
+	t.Setenv("MILLRACE_BEDROCK_MODEL_ID", "") // the local stack sets it
+	require.NoError(t, os.Unsetenv("MILLRACE_BEDROCK_MODEL_ID"))
 	r, err := parseReport(t)
 	require.NoError(t, err)
 	require.NoError(t, r.Validate())
