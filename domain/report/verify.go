@@ -261,7 +261,12 @@ func (v *verifier) proportion(draft Draft) {
 // wordPatternAnywhere finds names, which are Latin in any language.
 var wordPatternAnywhere = regexp.MustCompile(`[A-Za-z0-9]+(?:[-_./:@][A-Za-z0-9]+)+`)
 
-var factoryPattern = regexp.MustCompile(`(?i)factory[-_ ]?[a-z0-9]+(?:-[a-z0-9]+)*`)
+var (
+	factoryPattern = regexp.MustCompile(`factory[-_ ]?[a-z0-9]+(?:-[a-z0-9]+)*`)
+	// koreanFactory is a factory called by its letter alone.
+	koreanFactory = regexp.MustCompile(`\b([a-z0-9]{1,3})\s?공장|공장\s?([a-z0-9]{1,3})\b`)
+	factoryName   = strings.NewReplacer("factory_", "factory-", "factory ", "factory-")
+)
 
 // factories refuses every other factory, also one that a finding names: nothing
 // that this report words is about it.
@@ -269,16 +274,27 @@ func (v *verifier) factories(section, text string) {
 	lower := strings.ToLower(text)
 	for _, id := range v.foreign {
 		if containsWord(lower, id) {
-			v.add("foreign_factory", section, id, "the report is about "+v.doc.Target+" alone")
+			v.foreigner(section, id)
 		}
 	}
 	for _, found := range factoryPattern.FindAllString(lower, -1) {
-		name := strings.NewReplacer("factory_", "factory-", "factory ", "factory-").Replace(found)
-		if name == strings.ToLower(v.doc.Target) || slices.Contains(v.foreign, name) || v.isKnownName(found) || !strings.HasPrefix(found, "factory-") {
-			continue
+		name := factoryName.Replace(found)
+		if slices.Contains(v.foreign, name) && name != found {
+			v.foreigner(section, found)
 		}
-		v.add("foreign_factory", section, found, "the report is about "+v.doc.Target+" alone")
+		if strings.HasPrefix(found, "factory-") && name != strings.ToLower(v.doc.Target) && !slices.Contains(v.foreign, name) && !v.isKnownName(found) {
+			v.foreigner(section, found)
+		}
 	}
+	for _, found := range koreanFactory.FindAllStringSubmatch(lower, -1) {
+		if slices.Contains(v.foreign, "factory-"+found[1]+found[2]) {
+			v.foreigner(section, found[0])
+		}
+	}
+}
+
+func (v *verifier) foreigner(section, name string) {
+	v.add("foreign_factory", section, name, "the report is about "+v.doc.Target+" alone")
 }
 
 func (v *verifier) isKnownName(name string) bool {
