@@ -208,9 +208,17 @@ func (a Activities) Head(ctx context.Context, r workflows.VersionRef) (workflows
 	return workflows.Head{LatestVersion: head.LatestVersion, ApprovedVersion: head.ApprovedVersion, ExecutingRun: head.ExecutingRun}, failure(err)
 }
 
-// SettleRun finds out what became of a run that gave no answer.
+// SettleRun finds out what became of a run that gave no answer. One that has not
+// begun never will: the executor that was given up may still be there.
 func (a Activities) SettleRun(ctx context.Context, r workflows.SettleRequest) (workflows.SettleResult, error) {
-	run, began, err := a.Store.Lose(ctx, r.ArtifactID, r.RunID, storage.RunStatus(r.Status), r.Detail, a.Now())
+	now := a.Now()
+	run, began, err := a.Store.Lose(ctx, r.ArtifactID, r.RunID, storage.RunStatus(r.Status), r.Detail, now)
+	if err == nil && !began {
+		var forbidden bool
+		if forbidden, err = a.Store.Forbid(ctx, r.ArtifactID, r.Version, r.RunID, r.Detail, now); err == nil && !forbidden {
+			run, began, err = a.Store.Lose(ctx, r.ArtifactID, r.RunID, storage.RunStatus(r.Status), r.Detail, now)
+		}
+	}
 	if err != nil || !began {
 		return workflows.SettleResult{}, failure(err)
 	}

@@ -1,12 +1,15 @@
 package artifact
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
@@ -208,13 +211,58 @@ func TestAlertsHaveTheScopeOfArtifacts(t *testing.T) {
 
 func TestAnUnansweredRunIsSettled(t *testing.T) {
 	d := newDesk(t)
-	ref := workflows.VersionRef{ArtifactID: "fix", Version: 1}
-	settled, err := d.SettleRun(t.Context(), workflows.SettleRequest{VersionRef: ref, RunID: runID(1), Status: workflows.RunWorkerLost, Detail: "x"})
+	settle := func(n int) workflows.SettleResult {
+		settled, err := d.SettleRun(t.Context(), workflows.SettleRequest{
+			VersionRef: workflows.VersionRef{ArtifactID: "fix", Version: 1}, RunID: runID(n), Status: workflows.RunWorkerLost, Detail: "x",
+		})
+		require.NoError(t, err)
+		return settled
+	}
+	begin := func(n int) bool {
+		began, err := d.Store.Begin(t.Context(), "fix", 1, storage.Run{RunID: runID(n), Status: storage.Running, StartedAt: d.now})
+		require.NoError(t, err)
+		return began
+	}
+	require.True(t, begin(1))
+	want := workflows.SettleResult{Began: true, Result: workflows.RunResult{Status: workflows.RunWorkerLost, ExitCode: -1, Detail: "x"}}
+	require.Equal(t, want, settle(1))
+	require.Equal(t, want, settle(1))
+	require.False(t, settle(2).Began)
+	require.False(t, settle(2).Began, "asked again, the answer is the same")
+	require.False(t, begin(2), "who was given up can't begin it any more")
+}
+
+func TestARunThatWasGivenUpNeverBegins(t *testing.T) {
+	d := newDesk(t)
+	mark := filepath.Join(t.TempDir(), "ran")
+	v := d.submit(script("#!/bin/sh\necho x >> " + mark + "\n"))
+	_, err := d.SettleRun(t.Context(), workflows.SettleRequest{VersionRef: workflows.VersionRef{ArtifactID: "fix", Version: 1}, RunID: runID(1), Status: workflows.RunWorkerLost})
 	require.NoError(t, err)
-	require.False(t, settled.Began)
-	_, err = d.Store.Begin(t.Context(), "fix", 1, storage.Run{RunID: runID(1), Status: storage.Running, StartedAt: d.now})
-	require.NoError(t, err)
-	settled, err = d.SettleRun(t.Context(), workflows.SettleRequest{VersionRef: ref, RunID: runID(1), Status: workflows.RunWorkerLost, Detail: "x"})
-	require.NoError(t, err)
-	require.Equal(t, workflows.SettleResult{Began: true, Result: workflows.RunResult{Status: workflows.RunWorkerLost, ExitCode: -1, Detail: "x"}}, settled)
+	_, err = d.executor(Scripts{}).Execute(t.Context(), runRequest(v, 1, artifact.Primary))
+	typed(t, err, workflows.ErrConflict)
+	require.NoFileExists(t, mark)
+}
+
+func TestARunIsHeldFromItsFirstByte(t *testing.T) {
+	d := newDesk(t)
+	v := d.submit(script("#!/bin/sh\n"))
+	e := d.executor(Scripts{})
+	e.Every = time.Millisecond
+	e.Heartbeat = func(context.Context) error { return ErrCancelled }
+	slow := d.Store
+	slow.Client = slowly{Bucket: slow.Client}
+	e.Store = slow
+	_, err := e.Execute(t.Context(), runRequest(v, 1, artifact.Primary))
+	require.ErrorIs(t, err, context.Canceled, "content that is long to fetch is given up with its run")
+	_, err = d.Store.Run(t.Context(), "fix", runID(1))
+	require.ErrorIs(t, err, storage.ErrNotFound)
+}
+
+// slowly is a bucket that takes as long as it is let.
+type slowly struct{ storage.Bucket }
+
+// GetObject waits for the end of the request.
+func (slowly) GetObject(ctx context.Context, _ *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }

@@ -72,21 +72,33 @@ func (e Executor) Execute(ctx context.Context, r workflows.RunRequest) (workflow
 		return workflows.RunResult{}, fmt.Errorf("make a directory: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // what is left is swept with the system's temporary files
-	file, err := e.fetch(ctx, v, r.Role, dir)
+	// Heartbeats begin before the run: fetching content may take longer than one.
+	claiming, stop := e.guard(ctx, claimTimeout)
+	run, file, err := e.claim(claiming, r, v, dir)
+	stop()
 	if err != nil {
 		return workflows.RunResult{}, failure(err)
+	}
+	return e.run(ctx, r, v.Spec, run, dir, file)
+}
+
+// claimTimeout is what fetching 100 MiB may take.
+const claimTimeout = 10 * time.Minute
+
+// claim fetches the verified content and claims the run.
+func (e Executor) claim(ctx context.Context, r workflows.RunRequest, v storage.Artifact, dir string) (storage.Run, string, error) {
+	file, err := e.fetch(ctx, v, r.Role, dir)
+	if err != nil {
+		return storage.Run{}, "", err
 	}
 	run := storage.Run{
 		RunID: r.RunID, Role: r.Role, Kind: v.Kind, WorkflowID: r.WorkflowID, Status: storage.Running, StartedAt: e.Now().UTC(),
 	}
 	began, err := e.Store.Begin(ctx, r.ArtifactID, r.Version, run)
-	if err != nil {
-		return workflows.RunResult{}, failure(err)
+	if err == nil && !began {
+		err = fmt.Errorf("run %s began before: %w", r.RunID, storage.ErrConflict)
 	}
-	if !began {
-		return workflows.RunResult{}, failure(fmt.Errorf("run %s began before: %w", r.RunID, storage.ErrConflict))
-	}
-	return e.run(ctx, r, v.Spec, run, dir, file)
+	return run, file, err
 }
 
 // fetch writes the verified content into the run's directory.

@@ -202,7 +202,7 @@ func (w *workshop) outcome(id string) string {
 		return string(artifact.Executed)
 	}
 	require.Equal(w.t, artifact.Failed, d.Artifact.State, id)
-	if len(d.Runs) == 0 {
+	if len(d.Runs) == 0 || d.Runs[0].Status == storage.NeverBegan {
 		require.Zero(w.t, times, "%s ran without an item", id)
 		return "failed: never began"
 	}

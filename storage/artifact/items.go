@@ -104,6 +104,8 @@ const (
 	TimedOut   RunStatus = "timed_out"
 	Cancelled  RunStatus = "cancelled"
 	WorkerLost RunStatus = "worker_lost"
+	// NeverBegan stands where a run may not begin any more.
+	NeverBegan RunStatus = "never_began"
 )
 
 // Run is what is known of one run.

@@ -71,8 +71,14 @@ func (s Store) Lose(ctx context.Context, id, runID string, status RunStatus, det
 		return Execution{}, false, err
 	}
 	run, err := s.Run(ctx, id, runID)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, ErrNotFound) || run.Status == NeverBegan {
 		return Execution{}, false, nil
 	}
 	return run, err == nil, err
+}
+
+// Forbid takes the place of a run that has not begun, so that an executor that
+// was given up can't begin it later; false when it began meanwhile.
+func (s Store) Forbid(ctx context.Context, id string, version int, runID, detail string, now time.Time) (bool, error) {
+	return s.Begin(ctx, id, version, Run{RunID: runID, Status: NeverBegan, ExitCode: -1, Detail: detail, StartedAt: now, FinishedAt: &now})
 }
