@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	_ "time/tzdata" // zones are known where the machine has none, as in small images
 
 	"millrace/domain/exact"
 	"millrace/domain/factory"
