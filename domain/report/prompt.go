@@ -87,7 +87,7 @@ func promptFindings(doc Document) string {
 	for _, s := range doc.worded() {
 		section := promptSection{ID: s.ID, Heading: s.Heading}
 		for _, f := range s.Findings {
-			section.Findings = append(section.Findings, promptFinding{ID: f.ID, Text: redact(f.Text)})
+			section.Findings = append(section.Findings, promptFinding{ID: f.ID, Text: clean(f.Text)})
 		}
 		sections = append(sections, section)
 	}

@@ -60,7 +60,7 @@ type pageSection struct {
 }
 
 func newPage(doc Document, draft *Draft, origin Origin) page {
-	doc = doc.redacted()
+	doc = doc.cleaned()
 	w := words[doc.language()]
 	p := page{
 		Language: doc.language(), Title: doc.Title, Target: doc.Target, Date: doc.Date, Timezone: doc.Timezone,
@@ -152,35 +152,52 @@ func bodyOf(section Section, draft *Draft, w phrases) pageSection {
 	return body
 }
 
-// redacted is the document without credentials. Names of machines end up in
-// findings, and anybody may have named them.
-func (d Document) redacted() Document {
-	d.Title, d.KeyFigures = redact(d.Title), d.KeyFigures.redacted()
+// cleaned is the document in texts of one line without credentials. Names of
+// machines end up in findings, and anybody may have named them.
+func (d Document) cleaned() Document {
+	d.Title, d.KeyFigures = clean(d.Title), d.KeyFigures.cleaned()
 	sections := make([]Section, len(d.Sections))
 	for i, s := range d.Sections {
 		tables, findings := make([]Table, len(s.Tables)), make([]Finding, len(s.Findings))
 		for j := range s.Tables {
-			tables[j] = s.Tables[j].redacted()
+			tables[j] = s.Tables[j].cleaned()
 		}
 		for j, f := range s.Findings {
-			findings[j] = Finding{ID: f.ID, Text: redact(f.Text)}
+			findings[j] = Finding{ID: f.ID, Text: clean(f.Text)}
 		}
-		s.Tables, s.Findings = tables, findings
+		s.Heading, s.Tables, s.Findings = clean(s.Heading), tables, findings
 		sections[i] = s
 	}
 	d.Sections = sections
+	anchors := make([]Anchor, len(d.Anchors))
+	for i, a := range d.Anchors {
+		anchors[i] = Anchor{Name: clean(a.Name), Text: clean(a.Text)}
+	}
+	d.Anchors = anchors
+	charts := slices.Clone(d.Charts)
+	for i := range charts {
+		charts[i].Title, charts[i].Lines = clean(charts[i].Title), slices.Clone(charts[i].Lines)
+		for j := range charts[i].Lines {
+			charts[i].Lines[j].Name = clean(charts[i].Lines[j].Name)
+		}
+	}
+	d.Charts = charts
 	return d
 }
 
-func (t Table) redacted() Table {
+func (t Table) cleaned() Table {
 	rows := make([][]string, len(t.Rows))
 	for i, row := range t.Rows {
 		rows[i] = make([]string, len(row))
 		for j, cell := range row {
-			rows[i][j] = redact(cell)
+			rows[i][j] = clean(cell)
 		}
 	}
-	t.Rows = rows
+	columns := make([]string, len(t.Columns))
+	for i, column := range t.Columns {
+		columns[i] = clean(column)
+	}
+	t.Columns, t.Rows = columns, rows
 	return t
 }
 
@@ -194,12 +211,12 @@ const (
 // the day. They are code's own words, without credentials.
 func (d Document) Summary() []string {
 	var lines []string
-	for _, section := range d.redacted().Sections {
+	for _, section := range d.cleaned().Sections {
 		for _, finding := range section.Findings {
 			if len(lines) == maxSummaryLines {
 				return lines
 			}
-			line := []rune(oneLine(finding.Text))
+			line := []rune(finding.Text)
 			if len(line) > maxSummaryRunes {
 				line = append(line[:maxSummaryRunes-1], '…')
 			}

@@ -90,7 +90,7 @@ func newVerifier(doc Document, context []byte, foreign []string) *verifier {
 		}
 	}
 	for id, finding := range doc.findings() {
-		v.facts[id] = newFactText(lang, redact(finding.Text))
+		v.facts[id] = newFactText(lang, clean(finding.Text))
 	}
 	v.identity = tokensOf(lang, strings.Join([]string{doc.Target, doc.Date, doc.Timezone}, " \n"))
 	v.anywhere = slices.Concat(v.identity, tokensOf(lang, doc.text()), known.tokens)
@@ -120,7 +120,7 @@ func (d Document) text() string {
 		parts = append(parts, anchor.Name, anchor.Text)
 	}
 	for i := range parts {
-		parts[i] = redact(parts[i])
+		parts[i] = clean(parts[i])
 	}
 	return strings.Join(parts, "\n")
 }

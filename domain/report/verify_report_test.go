@@ -76,3 +76,41 @@ func TestFiguresAreFoundWholeOnly(t *testing.T) {
 		require.Equal(t, c.want, containsFigure(c.text, c.figure), "%q in %q", c.figure, c.text)
 	}
 }
+
+// TestTheTemplateOfAnythingPassesItsCheck has documents whose words were chosen by
+// machines and by people who mean no good: the template report of each is checked
+// and arrives, so that there is always a report.
+func TestTheTemplateOfAnythingPassesItsCheck(t *testing.T) {
+	fragments := []string{
+		"ai-apps/web", "AKIAIOSFODNN7EXAMPLE", "token=abcdef123456", "password: ", "secret: ", "Bearer ", "abcdefghijklmnopqrstuvwxyz", "xoxb-1234567890-ab",
+		"https://u:p@h/x", "https://hooks.slack.com/services/T/B/X", "<b>", "[x](y)", "![i](j)", "|", "`", "**", "__", "_", "~~", "\\", "# ", "- ", "1. ", "\n", "\r\n", "\u2028",
+		"\u202e", "\u200b", "\x00", "\xff", "&amp;", "{}", "factory-b", "factory-zz", "factory-a", "2026-01-01", "2026-13-99T99:99:99Z", "99:99", "1,19", "1.2.3", "½", "５１",
+		"가", "한글", " ", "  ", "-----BEGIN PRIVATE KEY-----", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc", "(redacted)", "://", "@", "www.x.y", "---", "===", "> ", "51.2", "0", "%",
+	}
+	text := rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(fragments), 0, 6).Draw(t, "parts"), rapid.SampledFrom([]string{"", " "}).Draw(t, "between"))
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		doc := sampleDocument()
+		doc.Language = rapid.SampledFrom([]Language{Korean, English}).Draw(t, "language")
+		doc.Empty = rapid.Bool().Draw(t, "empty")
+		doc.Sections[1].Tables[0].Rows = append(doc.Sections[1].Tables[0].Rows, rapid.SliceOfN(text, 0, 6).Draw(t, "row"))
+		for i := range doc.Sections {
+			for j := range rapid.IntRange(0, 2).Draw(t, "findings") {
+				id := doc.Sections[i].ID + string('a'+rune(j))
+				doc.Sections[i].Findings = append(doc.Sections[i].Findings, Finding{ID: id, Text: text.Draw(t, "finding")})
+			}
+		}
+		doc.Anchors = append(doc.Anchors, Anchor{Name: "odd", Text: text.Draw(t, "anchor")})
+		doc.Charts[0].Title, doc.Charts[0].Lines[0].Name = text.Draw(t, "title"), text.Draw(t, "line")
+		report := Compose(doc, nil, Origin{})
+		if violations := VerifyReport(doc, []byte(sampleContext), report.Markdown, Origin{}, false, otherFactories); len(violations) > 0 {
+			t.Fatalf("%v in\n%s", violations, report.Markdown)
+		}
+		for _, live := range []string{"<b>", "<script", "\x00"} {
+			if strings.Contains(string(report.HTML), live) {
+				t.Fatalf("%q is live", live)
+			}
+		}
+	})
+}

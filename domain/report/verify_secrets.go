@@ -21,13 +21,26 @@ var secretPatterns = []*regexp.Regexp{
 // redacted stands where a credential was.
 const redacted = "(redacted)"
 
+// maxRedactions is enough for what one redaction makes another pattern see.
+const maxRedactions = 8
+
 // redact leaves credentials out of a text.
 func redact(text string) string {
-	for _, pattern := range secretPatterns {
-		text = pattern.ReplaceAllLiteralString(text, redacted)
+	for range maxRedactions {
+		before := text
+		for _, pattern := range secretPatterns {
+			text = pattern.ReplaceAllLiteralString(text, redacted)
+		}
+		if text == before || !hasSecret(text) {
+			return text
+		}
 	}
-	return text
+	return redacted // nothing of it can be told
 }
+
+// clean is a text as it is published: one line, without credentials. The line
+// comes first, as joining lines may complete a credential.
+func clean(text string) string { return redact(oneLine(text)) }
 
 func hasSecret(text string) bool {
 	for _, pattern := range secretPatterns {

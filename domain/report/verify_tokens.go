@@ -80,7 +80,7 @@ func (s *scanner) surround() {
 }
 
 // joins is what stands between the two times of a span.
-var joins = regexp.MustCompile(`^\s?(?:~|-|–|부터|에서|to|until|through)\s?$`)
+var joins = regexp.MustCompile(`^ ?(?:~|-|–|부터|에서|to|until|through) ?$`)
 
 // joined adds the span that a time makes with the one before it.
 func (s *scanner) joined(length int) {
@@ -98,6 +98,10 @@ func (s *scanner) joined(length int) {
 
 // tail is the end of a text, enough to tell what a number stands after.
 func tail(text string, bytes int) string { return text[max(0, len(text)-bytes):] }
+
+// sameLine is the end of a text that belongs together: what stands in another line
+// or cell says nothing of a number.
+func sameLine(text string) string { return text[strings.LastIndexAny(text, "\n|")+1:] }
 
 // Lengths of the text before a number that is looked at.
 const (
@@ -135,19 +139,19 @@ var (
 	instantPattern = regexp.MustCompile(`^(\d{4})-(\d{2})-(\d{2})T(\d{2}:\d{2})(:\d{2})?(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})?`)
 	datePatterns   = []*regexp.Regexp{
 		regexp.MustCompile(`^(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})`),
-		regexp.MustCompile(`^(?P<y>\d{4})\.\s(?P<m>\d{1,2})\.\s(?P<d>\d{1,2})\b`),
-		regexp.MustCompile(`^(?P<y>\d{4})\s?년(?:\s?(?P<m>\d{1,2})\s?월(?:\s?(?P<d>\d{1,2})\s?일)?)?`),
-		regexp.MustCompile(`^(?P<m>\d{1,2})\s?월(?:\s?(?P<d>\d{1,2})\s?일)?`),
+		regexp.MustCompile(`^(?P<y>\d{4})\. (?P<m>\d{1,2})\. (?P<d>\d{1,2})\b`),
+		regexp.MustCompile(`^(?P<y>\d{4}) ?년(?: ?(?P<m>\d{1,2}) ?월(?: ?(?P<d>\d{1,2}) ?일)?)?`),
+		regexp.MustCompile(`^(?P<m>\d{1,2}) ?월(?: ?(?P<d>\d{1,2}) ?일)?`),
 		regexp.MustCompile(`^(?P<mon>` + months + `)\.? (?P<d>\d{1,2})(?:st|nd|rd|th)?(?:,? (?P<y>\d{4}))?\b`),
 		regexp.MustCompile(`^(?P<d>\d{1,2})(?:st|nd|rd|th)? (?P<mon>` + months + `)\b\.?(?:,? (?P<y>\d{4})\b)?`),
 		regexp.MustCompile(`^(?P<mon>` + months + `) (?P<y>\d{4})\b`),
 	}
 	clockPatterns = []*regexp.Regexp{
-		regexp.MustCompile(`^(?P<h>\d{1,2}):(?P<m>\d{2})(?::(?P<s>\d{2})(?:\.\d+)?)?(?:\s?(?P<half>[AaPp])\.?[Mm]\b\.?)?`),
-		regexp.MustCompile(`^(?P<h>\d{1,2})\s?시(?:\s?(?P<m>\d{1,2})\s?분)?(?:\s?(?P<s>\d{1,2})\s?초)?`),
-		regexp.MustCompile(`^(?P<h>\d{1,2})\s?(?P<half>[AaPp])\.?[Mm]\b\.?`),
+		regexp.MustCompile(`^(?P<h>\d{1,2}):(?P<m>\d{2})(?::(?P<s>\d{2})(?:\.\d+)?)?(?: ?(?P<half>[AaPp])\.?[Mm]\b\.?)?`),
+		regexp.MustCompile(`^(?P<h>\d{1,2}) ?시(?: ?(?P<m>\d{1,2}) ?분)?(?: ?(?P<s>\d{1,2}) ?초)?`),
+		regexp.MustCompile(`^(?P<h>\d{1,2}) ?(?P<half>[AaPp])\.?[Mm]\b\.?`),
 	}
-	afternoon = regexp.MustCompile(`(오후|저녁)\s?$`)
+	afternoon = regexp.MustCompile(`(오후|저녁) ?$`)
 )
 
 const months = `Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?`
@@ -196,7 +200,7 @@ func (s *scanner) clock(rest string) (int, []token) {
 			continue
 		}
 		hour, half := twoDigits(group(pattern, m, "h")), strings.ToLower(group(pattern, m, "half"))
-		if half == "p" || afternoon.MatchString(tail(s.text[:s.at], nearBytes)) {
+		if half == "p" || afternoon.MatchString(sameLine(tail(s.text[:s.at], nearBytes))) {
 			hour = laterHalf(hour)
 		} else if half == "a" && hour == "12" {
 			hour = "00"
@@ -267,8 +271,8 @@ func (s *scanner) word(rest string) (int, []token) {
 var (
 	digitsPattern   = regexp.MustCompile(`^[0-9][0-9,.]*`)
 	groupedNumber   = regexp.MustCompile(`^[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?$`)
-	magnitudes      = regexp.MustCompile(`^\s?(억|만|천|백|billion\b|million\b|thousand\b|k\b|K\b)`)
-	negativePattern = regexp.MustCompile(`(?:^|[^\pL\pN])[-−]$|영하\s?$|[Mm]inus $`)
+	magnitudes      = regexp.MustCompile(`^ ?(억|만|천|백|billion\b|million\b|thousand\b|k\b|K\b)`)
+	negativePattern = regexp.MustCompile(`(?:^|[^\pL\pN])[-−]$|영하 ?$|[Mm]inus $`)
 	magnitudeOf     = map[string]string{
 		"억": "100000000", "만": "10000", "천": "1000", "백": "100",
 		"billion": "1000000000", "million": "1000000", "thousand": "1000", "k": "1000", "K": "1000",
@@ -284,12 +288,12 @@ func (s *scanner) number(rest string) (int, []token) {
 	}
 	t := token{kind: numberToken, value: "?" + rest[:n]}
 	if ok {
-		if negativePattern.MatchString(tail(s.text[:s.at], nearBytes)) {
+		if negativePattern.MatchString(sameLine(tail(s.text[:s.at], nearBytes))) {
 			value = exact.Decimal{}.Sub(value)
 		}
 		t.value = value.String()
 	}
-	before, after := tail(s.text[s.since:s.at], roleBytes), rest[n:]
+	before, after := sameLine(tail(s.text[s.since:s.at], roleBytes)), rest[n:]
 	unitLength := 0
 	t.unit, unitLength = unitOf(after)
 	n += unitLength
@@ -347,22 +351,22 @@ var unitPatterns = []struct {
 	unit    string
 	pattern *regexp.Regexp
 }{
-	{"point of percent", regexp.MustCompile(`^(\s?(?:%p|%포인트|퍼센트포인트|percentage points?))`)},
-	{"percent", regexp.MustCompile(`^(\s?(?:%|퍼센트)|\s?프로(?:[\s,.]|$)|[- ]?per ?cent\b)`)},
-	{"millisecond", regexp.MustCompile(`^(\s?밀리초|[- ]?(?:ms|milliseconds?)\b)`)},
-	{"second", regexp.MustCompile(`^(\s?초|[- ]?(?:s|secs?|seconds?)\b)(?:[^과기반]|$)`)},
-	{"minute", regexp.MustCompile(`^(\s?분|[- ]?(?:mins?|minutes?)\b)(?:[^기석류]|$)`)},
-	{"hour", regexp.MustCompile(`^(\s?시간|[- ]?(?:h|hrs?|hours?)\b)`)},
-	{"month", regexp.MustCompile(`^(\s?개월|[- ]?months?\b)`)},
-	{"day", regexp.MustCompile(`^(\s?일|[- ]?days?\b)(?:[^부반정]|$)`)},
-	{"celsius", regexp.MustCompile(`^(\s?(?:°\s?C|℃)|[- ]?(?:C|degrees(?: Celsius)?)\b)`)},
+	{"point of percent", regexp.MustCompile(`^( ?(?:%p|%포인트|퍼센트포인트|percentage points?))`)},
+	{"percent", regexp.MustCompile(`^( ?(?:%|퍼센트)| ?프로(?:[ ,.]|$)|[- ]?per ?cent\b)`)},
+	{"millisecond", regexp.MustCompile(`^( ?밀리초|[- ]?(?:ms|milliseconds?)\b)`)},
+	{"second", regexp.MustCompile(`^( ?초|[- ]?(?:s|secs?|seconds?)\b)(?:[^과기반]|$)`)},
+	{"minute", regexp.MustCompile(`^( ?분|[- ]?(?:mins?|minutes?)\b)(?:[^기석류]|$)`)},
+	{"hour", regexp.MustCompile(`^( ?시간|[- ]?(?:h|hrs?|hours?)\b)`)},
+	{"month", regexp.MustCompile(`^( ?개월|[- ]?months?\b)`)},
+	{"day", regexp.MustCompile(`^( ?일|[- ]?days?\b)(?:[^부반정]|$)`)},
+	{"celsius", regexp.MustCompile(`^( ?(?:° ?C|℃)|[- ]?(?:C|degrees(?: Celsius)?)\b)`)},
 	{"pressure", regexp.MustCompile(`^([- ]?hPa\b)`)},
 	{"kilobyte", regexp.MustCompile(`^([- ]?Ki?B\b)`)},
 	{"megabyte", regexp.MustCompile(`^([- ]?Mi?B\b)`)},
 	{"gigabyte", regexp.MustCompile(`^([- ]?Gi?B\b)`)},
-	{"byte", regexp.MustCompile(`^(\s?바이트|[- ]?bytes?\b)`)},
-	{"point", regexp.MustCompile(`^(\s?점|[- ]?points?\b)(?:[^검차진유]|$)`)},
-	{"count", regexp.MustCompile(`^(\s?(?:건|개|회)|[- ]?times\b)(?:[^선복전]|$)`)},
+	{"byte", regexp.MustCompile(`^( ?바이트|[- ]?bytes?\b)`)},
+	{"point", regexp.MustCompile(`^( ?점|[- ]?points?\b)(?:[^검차진유]|$)`)},
+	{"count", regexp.MustCompile(`^( ?(?:건|개|회)|[- ]?times\b)(?:[^선복전]|$)`)},
 }
 
 // unitOf is the unit that a text begins with, and how long it is.
@@ -382,10 +386,10 @@ const (
 )
 
 var (
-	aboveAfter  = regexp.MustCompile(`^\s?(?:을|를)?\s?(?:이상|초과|넘|웃돌|or more\b|or higher\b|or above\b)`)
-	belowAfter  = regexp.MustCompile(`^\s?(?:을|를)?\s?(?:이하|미만|밑돌|or less\b|or lower\b|or below\b)`)
-	aboveBefore = regexp.MustCompile(`(?i)(?:\b(?:at least|more than|over|above|greater than|exceed(?:s|ed|ing)?)|≥|>)\s?$`)
-	belowBefore = regexp.MustCompile(`(?i)(?:\b(?:at most|no more than|less than|fewer than|under|below)|≤|<)\s?$`)
+	aboveAfter  = regexp.MustCompile(`^ ?(?:을|를)? ?(?:이상|초과|넘|웃돌|or more\b|or higher\b|or above\b)`)
+	belowAfter  = regexp.MustCompile(`^ ?(?:을|를)? ?(?:이하|미만|밑돌|or less\b|or lower\b|or below\b)`)
+	aboveBefore = regexp.MustCompile(`(?i)(?:\b(?:at least|more than|over|above|greater than|exceed(?:s|ed|ing)?)|≥|>) ?$`)
+	belowBefore = regexp.MustCompile(`(?i)(?:\b(?:at most|no more than|less than|fewer than|under|below)|≤|<) ?$`)
 )
 
 // boundOf tells whether a number is said to be a bound.
