@@ -84,6 +84,7 @@ const kindInvalidReport = "InvalidReport"
 // report.html, report.md, and last generation-metadata.json, which tells that the
 // others are whole. Doing it again writes the same.
 func (p Publisher) PublishReport(ctx context.Context, req workflows.PublishRequest) (workflows.PublishResult, error) {
+	defer beating(ctx)()
 	result, err := p.publish(ctx, req, activity.GetInfo(ctx).ScheduledTime.UTC())
 	return result, failure(err)
 }
