@@ -47,6 +47,7 @@ func TestWhatCannotBeMeantIsRefusedAtTheDoor(t *testing.T) {
 		{"run --date=2026-01-01 --target=A", "--target"},
 		{"run --date=2026-01-01 --notify --quiet", "can't be used together"},
 		{"status --date=x", "--date"},
+		{"status --report-timezone=Mars/Olympus", "MILLRACE_REPORT_TIMEZONE"},
 		{"backfill", "are required"},
 		{"backfill --date-from=2026-01-01", "must be given together"},
 		{"backfill --date-from=2026-01-02 --date-to=2026-01-01", "--date-from: must not be after"},
@@ -60,6 +61,12 @@ func TestWhatCannotBeMeantIsRefusedAtTheDoor(t *testing.T) {
 		_, err := parse(t, strings.Fields(c.args)...)
 		require.ErrorContains(t, err, c.says, c.args)
 	}
+}
+
+func TestStatusIsOfYesterdayInTheReportsZone(t *testing.T) {
+	c := StatusCommand{Timezone: "Asia/Seoul"}
+	require.NoError(t, c.settle(time.Date(2026, 1, 1, 15, 30, 0, 0, time.UTC)))
+	require.Equal(t, "2026-01-01", c.Date)
 }
 
 func TestAnActionFollowsFromWhatThereIs(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	"millrace/domain/report"
 	"millrace/platform/temporalconf"
 	storage "millrace/storage/report"
 	"millrace/workflows/names"
@@ -24,16 +25,27 @@ import (
 // StatusCommand shows a day.
 type StatusCommand struct {
 	Place
-	Date string `help:"Local day, such as 2026-01-31; by default yesterday in UTC." placeholder:"DAY"`
-	JSON bool   `name:"json" help:"Print JSON."`
+	Timezone string `name:"report-timezone" help:"IANA zone whose days are reported on." default:"Asia/Seoul" env:"MILLRACE_REPORT_TIMEZONE" placeholder:"ZONE"`
+	Date     string `help:"Local day, such as 2026-01-31; by default yesterday." placeholder:"DAY"`
+	JSON     bool   `name:"json" help:"Print JSON."`
 }
 
 // Validate refuses what can't be meant.
 func (c *StatusCommand) Validate() error {
 	if c.Date == "" {
-		return nil
+		return c.settle(time.Now())
 	}
 	return checkDay("--date", c.Date)
+}
+
+// settle makes yesterday the day where none is given.
+func (c *StatusCommand) settle(now time.Time) error {
+	yesterday, err := report.PreviousDay(now, c.Timezone)
+	if err != nil {
+		return fmt.Errorf("--report-timezone (MILLRACE_REPORT_TIMEZONE): %w", err)
+	}
+	c.Date = yesterday.Date()
+	return nil
 }
 
 // TargetState is what there is of a target's report, and its last run.
@@ -64,9 +76,6 @@ func (c *StatusCommand) Run(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	defer temporal.Close()
-	if c.Date == "" {
-		c.Date = time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly)
-	}
 	return c.show(ctx, store, temporal, os.Stdout)
 }
 
