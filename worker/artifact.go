@@ -31,6 +31,7 @@ type artifactSettings struct {
 	HTTPPrivate      bool          `name:"artifact-http-allow-private" help:"Let these hosts have private and loopback addresses; for development only." env:"MILLRACE_ARTIFACT_HTTP_ALLOW_PRIVATE"`
 	ScriptUser       uint32        `help:"User id that scripts run under; 0 keeps the worker's own, for development." env:"MILLRACE_SCRIPT_USER"`
 	ScriptGroup      uint32        `help:"Group id that scripts run under." env:"MILLRACE_SCRIPT_GROUP"`
+	ScriptsAtOnce    int           `help:"How many scripts this worker runs at a time; the others wait in the task queue." default:"8" env:"MILLRACE_SCRIPTS_AT_ONCE"`
 }
 
 const minArchiveAfter = time.Minute
@@ -47,6 +48,9 @@ func (s artifactSettings) check() error {
 		if _, err := artifact.ParseKey(key); err != nil {
 			problems = append(problems, fmt.Errorf("MILLRACE_GATEWAY_PUBLIC_KEYS: %w", err))
 		}
+	}
+	if s.ScriptsAtOnce < 1 {
+		problems = append(problems, errors.New("MILLRACE_SCRIPTS_AT_ONCE: must be at least 1"))
 	}
 	if (s.ScriptUser == 0) != (s.ScriptGroup == 0) {
 		problems = append(problems, errors.New("MILLRACE_SCRIPT_USER, MILLRACE_SCRIPT_GROUP: must be set together"))

@@ -11,6 +11,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"millrace/workflows/names"
 )
 
 // host has one Temporal worker for each task queue that is worked on and for
@@ -36,7 +38,7 @@ func (h *host) on(taskQueue string, register func(worker.Registry)) {
 	}
 	w, ok := h.workers[taskQueue]
 	if !ok {
-		w = worker.New(h.temporal, taskQueue, h.options())
+		w = worker.New(h.temporal, taskQueue, h.options(taskQueue))
 		h.workers[taskQueue] = w
 	}
 	register(w)
@@ -45,12 +47,16 @@ func (h *host) on(taskQueue string, register func(worker.Registry)) {
 // atEnd has something done when no worker works any more.
 func (h *host) atEnd(end func()) { h.ends = append(h.ends, end) }
 
-func (h *host) options() worker.Options {
+func (h *host) options(taskQueue string) worker.Options {
 	options := worker.Options{
 		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
 		ActivityTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
 		WorkerStopTimeout:          h.settings.TaskQueues.StopTimeout,
 		OnFatalError:               h.fail,
+	}
+	if taskQueue == names.QueueScripts {
+		// Scripts that wait in the queue lose nothing; those that starve one another may.
+		options.MaxConcurrentActivityExecutionSize = h.settings.Artifacts.ScriptsAtOnce
 	}
 	if id := h.settings.Deployment.BuildID; id != "" {
 		options.DeploymentOptions = worker.DeploymentOptions{

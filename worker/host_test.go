@@ -56,7 +56,8 @@ func TestQueueURLsAreNeededForTelemetryOnly(t *testing.T) {
 func TestABuildIDSwitchesVersioningOn(t *testing.T) {
 	s, err := parse(t, "--queues=scheduled", "--build-id=2026-05-20.1")
 	require.NoError(t, err)
-	options := newHost(&mocks.Client{}, s).options()
+	options := newHost(&mocks.Client{}, s).options(names.QueueScripts)
+	require.Equal(t, 8, options.MaxConcurrentActivityExecutionSize, "scripts don't starve one another")
 	require.True(t, options.DeploymentOptions.UseVersioning)
 	require.Equal(t, worker.WorkerDeploymentVersion{DeploymentName: "millrace", BuildID: "2026-05-20.1"}, options.DeploymentOptions.Version)
 	require.Equal(t, workflow.VersioningBehaviorPinned, options.DeploymentOptions.DefaultVersioningBehavior)
