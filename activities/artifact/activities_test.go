@@ -15,6 +15,7 @@ import (
 
 	"millrace/domain/artifact"
 	storage "millrace/storage/artifact"
+	"millrace/storage/table"
 	workflows "millrace/workflows/artifact"
 )
 
@@ -129,10 +130,37 @@ func TestWhoVouchesForADecision(t *testing.T) {
 	_, err = check(forged, strict)
 	typed(t, err, workflows.ErrRefused)
 	require.NoError(t, d.Store.RevokeKey(t.Context(), "user:a", key.Fingerprint, at.Add(time.Hour)))
-	_, err = check(sign(t, own, approve(v, "user:a", at), 1), strict)
-	require.NoError(t, err, "signed before it was revoked")
-	_, err = check(sign(t, own, approve(v, "user:a", at.Add(2*time.Hour)), 1), strict)
-	typed(t, err, workflows.ErrRefused)
+	for _, said := range []time.Time{at, at.Add(2 * time.Hour)} {
+		_, err = check(sign(t, own, approve(v, "user:a", said), 1), strict)
+		typed(t, err, workflows.ErrRefused)
+		require.ErrorContains(t, err, "was revoked", "whoever stole the key says any time")
+	}
+}
+
+func TestARevokedKeyCountsForWhatWasRecordedBefore(t *testing.T) {
+	d := newDesk(t)
+	own, ownKey := newSigner(t)
+	key, err := d.Store.AddKey(t.Context(), "user:a", ownKey, d.now)
+	require.NoError(t, err)
+	v := d.submit(script("#!/bin/sh\n"))
+	verify := workflows.VerifyRequest{VersionRef: workflows.VersionRef{ArtifactID: "fix", Version: 1}, BundleHash: v.BundleHash, Decisions: true}
+	require.NoError(t, d.decide(v, sign(t, own, approve(v, "user:a", d.tick()), 1)))
+	recorded := d.now
+	for _, later := range []bool{true, false} {
+		revoked := recorded.Add(time.Nanosecond)
+		if !later {
+			revoked = recorded
+		}
+		change := table.Change{
+			Key: table.Key{Partition: "APPROVER#user:a", Sort: "KEY#" + key.Fingerprint}, Set: map[string]any{"revoked_at": revoked},
+		}
+		require.NoError(t, d.Store.Table.Update(t.Context(), change, nil))
+		if later {
+			require.NoError(t, d.Verify(t.Context(), verify))
+		} else {
+			typed(t, d.Verify(t.Context(), verify), workflows.ErrForbidden)
+		}
+	}
 }
 
 func TestBeforeARunEverythingIsReadAgain(t *testing.T) {

@@ -55,7 +55,7 @@ func (a Activities) verifyDecisions(ctx context.Context, v storage.Artifact) err
 	var decisions []artifact.Decision
 	for _, approval := range approvals {
 		d := approval.Decision
-		by, err := a.Vouchers.check(ctx, d.Command, v.ArtifactID, v.Version)
+		by, err := a.Vouchers.check(ctx, d.Command, v.ArtifactID, v.Version, d.RecordedAt)
 		if err != nil {
 			return fmt.Errorf("decision of %s: %w: %w", d.Actor, err, errForbidden)
 		}

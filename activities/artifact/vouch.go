@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 
@@ -43,13 +44,16 @@ func (v Vouchers) author(ctx context.Context, r artifact.Request) (artifact.Assu
 	if err := claim.Check(); err != nil {
 		return "", err
 	}
-	result, err := v.check(ctx, claim, r.ArtifactID, r.Version)
+	result, err := v.check(ctx, claim, r.ArtifactID, r.Version, time.Time{})
 	return result.Assurance, err
 }
 
-// check tells who vouches for a command. A signature that does not fit is worse
-// than none: it is refused even where none is needed.
-func (v Vouchers) check(ctx context.Context, c artifact.Command, id string, version int) (workflows.CheckResult, error) {
+// check tells who vouches for a command that was recorded at a time by our own
+// clock, the zero time for one that is new. The time that a command itself tells
+// is the word of whoever holds the key, who may be a thief: a revoked key counts
+// only for what was recorded before. A signature that does not fit is worse than none: it is refused even
+// where none is needed.
+func (v Vouchers) check(ctx context.Context, c artifact.Command, id string, version int, recorded time.Time) (workflows.CheckResult, error) {
 	if c.Signature == "" {
 		return workflows.CheckResult{Assurance: artifact.Unverified}, nil
 	}
@@ -66,7 +70,7 @@ func (v Vouchers) check(ctx context.Context, c artifact.Command, id string, vers
 		return workflows.CheckResult{}, err
 	case !found:
 		return workflows.CheckResult{}, &artifact.RefusedError{Why: artifact.WhyAssurance, Detail: fmt.Sprintf("%s has no key %s", c.Actor, fingerprint)}
-	case key.RevokedAt != nil && !c.At.Before(*key.RevokedAt):
+	case key.RevokedAt != nil && (recorded.IsZero() || !recorded.Before(*key.RevokedAt)):
 		return workflows.CheckResult{}, &artifact.RefusedError{Why: artifact.WhyAssurance, Detail: fmt.Sprintf("key %s was revoked", fingerprint)}
 	}
 	return workflows.CheckResult{Assurance: artifact.Signed, Key: fingerprint}, c.VerifySignature(id, version, key.PublicKey)
