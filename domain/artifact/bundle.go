@@ -113,6 +113,33 @@ func BundleHash(files []File, spec Spec) (string, error) {
 	return HashOf([]byte(strings.Join(lines, "\n") + "\n")), nil
 }
 
+// CheckReplacement refuses a Replace that says another content than that of its
+// files, or, being signed, says none: its signature would fit any files.
+func (c Command) CheckReplacement(files []File, spec Spec) error {
+	if c.BundleHash == "" && c.Signature == "" {
+		return nil
+	}
+	if c.BundleHash == "" {
+		return invalid("bundle_hash", "is needed in a signed replacement: that of the new content")
+	}
+	hashed := slices.Clone(files)
+	for i, f := range files {
+		if f.ContentBase64 == "" && f.ContentHash != "" {
+			continue
+		}
+		body, err := f.Content()
+		if err != nil {
+			return err
+		}
+		hashed[i].ContentHash = HashOf(body)
+	}
+	bundle, err := BundleHash(hashed, spec)
+	if err == nil && bundle != c.BundleHash {
+		err = refuse(WhyOtherContent, "the new content is %s, not %s", bundle, c.BundleHash)
+	}
+	return err
+}
+
 // Request asks for a version of an artifact.
 type Request struct {
 	ArtifactID string `json:"artifact_id"`

@@ -56,11 +56,12 @@ const (
 // Command is what an actor wants done about a version. At is when they said so;
 // a zero At stands for now and is for unverified commands only.
 type Command struct {
-	Verb       Verb      `json:"decision,omitempty"`
-	Actor      string    `json:"actor"`
-	At         time.Time `json:"at,omitzero"`
-	BundleHash string    `json:"bundle_hash,omitempty"`
-	Comment    string    `json:"comment,omitempty"`
+	Verb  Verb      `json:"decision,omitempty"`
+	Actor string    `json:"actor"`
+	At    time.Time `json:"at,omitzero"`
+	// BundleHash is the content that is meant; in a Replace the new one.
+	BundleHash string `json:"bundle_hash,omitempty"`
+	Comment    string `json:"comment,omitempty"`
 	// Signature is an armoured SSHSIG over Text.
 	Signature string `json:"signature,omitempty"`
 }
@@ -79,9 +80,18 @@ func (c Command) Text(artifactID string, version int) []byte {
 		artifactID, version, c.BundleHash, c.Verb, c.Actor, Timestamp(c.At))
 }
 
-// ID tells a command from every other: a second delivery of it has the same.
+// ID tells a command from every other: a second delivery of it has the same. Of
+// its signature only the key counts: one signature can be written in many ways,
+// and one text be signed again and again.
 func (c Command) ID(artifactID string, version int) string {
-	return HashOf(append(c.Text(artifactID, version), c.Signature...))
+	by := ""
+	if c.Signature != "" {
+		var err error
+		if by, err = c.SignedBy(); err != nil {
+			by = c.Signature // it will be refused
+		}
+	}
+	return HashOf(append(c.Text(artifactID, version), by...))
 }
 
 // Check refuses a command that is badly formed.
@@ -147,7 +157,7 @@ func (s Standing) Judge(c Command, now time.Time) error {
 		return refuse(WhyStale, "at %s is before the version became %s at %s", Timestamp(c.At), s.State, Timestamp(s.Since))
 	case !s.ExpiresAt.IsZero() && !now.Before(s.ExpiresAt) && c.Verb != Withdraw:
 		return refuse(WhyExpired, "the review ended at %s", Timestamp(s.ExpiresAt))
-	case c.BundleHash != "" && c.BundleHash != s.BundleHash:
+	case c.BundleHash != "" && c.BundleHash != s.BundleHash && c.Verb != Replace:
 		return refuse(WhyOtherContent, "this version is %s, not %s", s.BundleHash, c.BundleHash)
 	case slices.Contains(ofAuthor, c.Verb) && c.Actor != s.Author:
 		return refuse(WhyNotAuthor, "only the author, %s, may %s", s.Author, c.Verb)

@@ -201,3 +201,42 @@ func FuzzSignatures(f *testing.F) {
 		require.Error(t, c.VerifySignature("fix", 1, "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJVYpbpWzxXzPyZHpnBhzfYzkKDkFyZbWfDLUr1VJ0oP"))
 	})
 }
+
+func TestACommandIsTheSameHoweverItsSignatureIsWritten(t *testing.T) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	signer, err := ssh.NewSignerFromKey(private)
+	require.NoError(t, err)
+	c := artifact.Command{Verb: artifact.Replace, Actor: "user:author", At: noon, BundleHash: bundle}
+	unsigned := c.ID("fix", 1)
+	c.Signature, err = artifact.Sign(signer, c, "fix", 1)
+	require.NoError(t, err)
+	id := c.ID("fix", 1)
+	require.NotEqual(t, unsigned, id, "who signs is part of it")
+	require.NotEqual(t, id, c.ID("fix", 2))
+	c.Signature += "\n"
+	require.Equal(t, id, c.ID("fix", 1))
+	c.Signature = "broken"
+	require.NotEqual(t, id, c.ID("fix", 1))
+}
+
+func TestAReplacementIsAboutItsFiles(t *testing.T) {
+	spec := artifact.Spec{Kind: artifact.Script}
+	good := []artifact.File{{Role: artifact.Primary, Filename: "fix.sh", ContentBase64: "Z29vZA=="}}
+	hashed := []artifact.File{{Role: artifact.Primary, Filename: "fix.sh", ContentHash: artifact.HashOf([]byte("good"))}}
+	evil := []artifact.File{{Role: artifact.Primary, Filename: "fix.sh", ContentBase64: "ZXZpbA=="}}
+	bundle, err := artifact.BundleHash(hashed, spec)
+	require.NoError(t, err)
+	c := artifact.Command{Verb: artifact.Replace, BundleHash: bundle, Signature: "x"}
+	require.NoError(t, c.CheckReplacement(good, spec))
+	require.NoError(t, c.CheckReplacement(hashed, spec))
+	var refused *artifact.RefusedError
+	require.ErrorAs(t, c.CheckReplacement(evil, spec), &refused)
+	require.Equal(t, artifact.WhyOtherContent, refused.Why)
+	require.ErrorAs(t, c.CheckReplacement(good, artifact.Spec{Kind: artifact.HTTP}), &refused)
+	var invalid *artifact.InvalidError
+	c.BundleHash = ""
+	require.ErrorAs(t, c.CheckReplacement(good, spec), &invalid, "what says no content would fit any")
+	c.Signature = ""
+	require.NoError(t, c.CheckReplacement(good, spec), "nobody vouches for it anyway")
+}

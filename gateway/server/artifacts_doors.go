@@ -211,6 +211,9 @@ func (a artifactRoutes) replaceWith(ctx context.Context, path *ArtifactPath, c a
 	if files, err = a.store(ctx, path.ID, path.Version, f); err != nil {
 		return nil, err
 	}
+	if c.BundleHash, err = artifact.BundleHash(files, v.Spec); err != nil {
+		return nil, err
+	}
 	if c, err = a.sign(c, path.ID, path.Version); err != nil {
 		return nil, err
 	}

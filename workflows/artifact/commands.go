@@ -103,7 +103,13 @@ func (l *lifecycle) validate(ctx workflow.Context, door string, c Command) error
 	if l.handled(c) {
 		return nil
 	}
-	return applicationError(l.standing().Judge(c.Command, workflow.Now(ctx)))
+	if err := l.standing().Judge(c.Command, workflow.Now(ctx)); err != nil {
+		return applicationError(err)
+	}
+	if c.Verb == artifact.Replace {
+		return applicationError(c.CheckReplacement(c.Files, l.request.Spec))
+	}
+	return nil
 }
 
 // update is an Update that passed its validator: it takes its turn.

@@ -18,7 +18,9 @@ func (l *lifecycle) execute(ctx workflow.Context) error {
 	verify := VerifyRequest{VersionRef: l.ref(), BundleHash: l.BundleHash, Decisions: true}
 	options := contentOptions("Read content, policy and decisions again")
 	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), VerifyActivity, verify).Get(ctx, nil); err != nil {
-		return l.failed(ctx, RunResult{Status: RunFailed, ExitCode: -1, Detail: fmt.Sprintf("%s: %s", typeOf(err), messageOf(err))})
+		result := RunResult{Status: RunFailed, ExitCode: -1, Detail: fmt.Sprintf("%s: %s", typeOf(err), messageOf(err))}
+		l.ended(l.Holder, result)
+		return l.failed(ctx, result)
 	}
 	result, began := l.runFile(ctx, artifact.Primary, l.Holder)
 	l.Began = l.Began || began
@@ -47,12 +49,17 @@ func (l *lifecycle) runFile(ctx workflow.Context, role artifact.Role, runID stri
 	if err != nil {
 		result, began = l.settleRun(ctx, runID, err)
 	}
+	l.ended(runID, result)
+	return result, began
+}
+
+// ended has the status show how a run ended.
+func (l *lifecycle) ended(runID string, result RunResult) {
 	for i := range l.Runs {
 		if l.Runs[i].RunID == runID {
 			l.Runs[i].Status, l.Runs[i].Detail = result.Status, result.Detail
 		}
 	}
-	return result, began
 }
 
 // settleRun finds out what became of a run whose activity gave no answer. After

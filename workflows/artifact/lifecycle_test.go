@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -55,6 +56,36 @@ func TestADraftIsReplacedSubmittedAndThenFrozen(t *testing.T) {
 	require.NotEqual(t, s.created[0].BundleHash, submitted.status.BundleHash)
 	require.Equal(t, "other.sh", s.steps[0].Files[0].Filename)
 	s.whole()
+}
+
+func TestAReplacementForOtherFilesIsRefusedThroughBothDoors(t *testing.T) {
+	s := newStory(t)
+	files := []artifact.File{{Role: artifact.Primary, Filename: "other.sh", ContentHash: hash, S3VersionID: "3"}}
+	var forged, unbound, good *answer
+	s.at(time.Minute, func() {
+		policy, err := request().Spec.Policy.Complete("user:author", nil, true)
+		require.NoError(t, err)
+		bundle, err := artifact.BundleHash(files, artifact.Spec{Kind: artifact.Script, Limits: s.created[0].Request.Spec.Limits, Args: s.created[0].Request.Spec.Args, Policy: policy})
+		require.NoError(t, err)
+		signed := map[string]any{"actor": "user:author", "at": start.Add(30 * time.Second), "signature": "x", "bundle_hash": bundle, "files": files}
+		with := func(name string, value any) map[string]any {
+			other := maps.Clone(signed)
+			other[name] = value
+			return other
+		}
+		evil := []artifact.File{{Role: artifact.Primary, Filename: "other.sh", ContentBase64: "ZXZpbA=="}}
+		forged, unbound = s.update(DoorReplace, with("files", evil)), s.update(DoorReplace, with("bundle_hash", ""))
+		s.env.SignalWorkflow(DoorReplace, with("files", evil))
+		good = s.update(DoorReplace, signed)
+	})
+	s.at(2*time.Minute, func() { require.Contains(t, s.status().Refusals[0].Reason, "other_bundle_hash") })
+	s.at(5*time.Minute, func() { s.update(DoorWithdraw, map[string]any{"actor": "user:author"}) })
+	require.NoError(t, s.tell(request(func(r *artifact.Request) { r.Draft = true })))
+	require.ErrorContains(t, forged.rejected, "other_bundle_hash")
+	require.ErrorContains(t, unbound.rejected, "bundle_hash")
+	require.NoError(t, errors.Join(good.rejected, good.failed))
+	require.Equal(t, files, s.steps[0].Files)
+	require.Empty(t, s.steps[1].Files)
 }
 
 func TestADraftAndAReviewExpire(t *testing.T) {
@@ -306,6 +337,11 @@ func TestChangedContentNeverRunsAndIsNotUndone(t *testing.T) {
 	var undo *answer
 	s.at(time.Minute, func() { s.decide("user:a", artifact.Approve) })
 	s.at(time.Hour, func() { undo = s.update(DoorCompensate, map[string]any{"actor": "user:a"}) })
+	s.at(2*time.Hour, func() {
+		require.Len(t, s.status().Runs, 1)
+		require.Equal(t, RunFailed, s.status().Runs[0].Status, "nothing runs")
+		require.Contains(t, s.status().Runs[0].Detail, ErrIntegrity)
+	})
 	require.NoError(t, s.tell(request()))
 	require.Equal(t, []artifact.State{artifact.InReview, artifact.Approved, artifact.Executing, artifact.Failed, artifact.Archived}, s.path())
 	require.Empty(t, s.runs)

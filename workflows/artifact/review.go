@@ -49,6 +49,11 @@ func (l *lifecycle) replace(ctx workflow.Context, c Command) error {
 	if err := artifact.CheckFiles(c.Files); err != nil {
 		return err
 	}
+	if bound := workflow.GetVersion(ctx, "bound-replacement", workflow.DefaultVersion, 1); bound >= 1 {
+		if err := c.CheckReplacement(c.Files, l.request.Spec); err != nil {
+			return err
+		}
+	}
 	request := ContentRequest{ArtifactID: l.request.ArtifactID, Version: l.request.Version, Spec: l.request.Spec, Files: c.Files}
 	var p Prepared
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, contentOptions("Store the draft's new content")), ContentActivity, request).Get(ctx, &p)
