@@ -21,7 +21,8 @@ import (
 // maxArtifactBody bounds a JSON body with its content in base64.
 const maxArtifactBody = 16 << 20
 
-// maxNumbers is how many numbers are tried for a submission that names none.
+// maxNumbers is how many numbers in a row are tried for a submission that names
+// none.
 const maxNumbers = 20
 
 // ArtifactSubmission asks for a new version. There is no field for the author:
@@ -133,13 +134,33 @@ func (a artifactRoutes) make(ctx context.Context, r artifact.Request, f *form) (
 	return a.makeReserved(ctx, r, f, fingerprint)
 }
 
-// makeNext makes the next version whose number is free.
+// makeNext makes the next version whose number is free: one that follows the
+// newest version, or, where refused submissions have all of those, one that
+// follows every number that was ever reserved.
 func (a artifactRoutes) makeNext(ctx context.Context, r artifact.Request, f *form) (*submittedOutput, error) {
 	head, err := a.Store.Head(ctx, r.ArtifactID)
 	if err != nil {
 		return nil, err
 	}
-	for number := head.LatestVersion + 1; number <= head.LatestVersion+maxNumbers; number++ {
+	out, err := a.makeAfter(ctx, r, f, head.LatestVersion)
+	if !isTaken(err) {
+		return out, err
+	}
+	reserved, err := a.Store.HighestReserved(ctx, r.ArtifactID)
+	if err != nil {
+		return nil, err
+	}
+	return a.makeAfter(ctx, r, f, max(reserved, head.LatestVersion+maxNumbers))
+}
+
+func isTaken(err error) bool {
+	problem, ok := errors.AsType[*Problem](err)
+	return ok && problem.Type == problemType+takenCode
+}
+
+// makeAfter makes the version of the first free number after one.
+func (a artifactRoutes) makeAfter(ctx context.Context, r artifact.Request, f *form, after int) (*submittedOutput, error) {
+	for number := after + 1; number <= after+maxNumbers; number++ {
 		if err := artifact.CheckVersion(number); err != nil {
 			return nil, artifactProblem("body", err)
 		}
@@ -156,10 +177,9 @@ func (a artifactRoutes) makeNext(ctx context.Context, r artifact.Request, f *for
 			continue
 		}
 		out, err := a.makeReserved(ctx, numbered, f, fingerprint)
-		if problem, ok := errors.AsType[*Problem](err); ok && problem.Type == problemType+takenCode {
-			continue
+		if !isTaken(err) {
+			return out, err
 		}
-		return out, err
 	}
 	return nil, versionTaken("the next numbers are all taken: try again")
 }

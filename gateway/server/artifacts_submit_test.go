@@ -201,6 +201,21 @@ func TestTheSameSubmissionAgainIsAnsweredTheSameAndAnotherIsRefused(t *testing.T
 	require.Contains(t, string(next.Body), `"version":3`, "a lifecycle that wrote no version keeps its number")
 }
 
+// TestRefusedSubmissionsBlockNoArtifact has lifecycles that write no version, as
+// those that the floors of the worker refuse.
+func TestRefusedSubmissionsBlockNoArtifact(t *testing.T) {
+	d := newArtifactDesk(t)
+	for number := 1; number <= 45; number++ {
+		reason := document(func(s map[string]any) { s["reason"] = fmt.Sprint("try ", number) })
+		a := d.form(http.MethodPost, "/v1/artifacts", piece{"request", "", reason}, piece{"primary", "fix.sh", "one"})
+		require.Equal(t, http.StatusAccepted, a.Status, string(a.Body))
+		require.Contains(t, string(a.Body), fmt.Sprintf(`"version":%d,`, number))
+	}
+	d.create("artifact/fix/v7", artifact.InReview)
+	next := d.form(http.MethodPost, "/v1/artifacts", piece{"request", "", document()}, piece{"primary", "fix.sh", "two"})
+	require.Contains(t, string(next.Body), `"version":46,`)
+}
+
 // TestOneOfManySubmissionsOfAVersionWins holds on a bucket without versions too,
 // where a later object would replace the content of the winner.
 func TestOneOfManySubmissionsOfAVersionWins(t *testing.T) {

@@ -71,6 +71,16 @@ func (s Store) Reservation(ctx context.Context, id string, version int) (Reserva
 	return r, found, err
 }
 
+// HighestReserved is the highest number that was ever claimed, 0 for none.
+func (s Store) HighestReserved(ctx context.Context, id string) (int, error) {
+	reservations, err := all[Reservation](ctx, s.Table, id, "RESERVED#")
+	highest := 0
+	for _, r := range reservations {
+		highest = max(highest, r.Version)
+	}
+	return highest, err
+}
+
 // Release gives a claim up that led to nothing; one that somebody else has taken
 // over stays.
 func (s Store) Release(ctx context.Context, r Reservation) error {
