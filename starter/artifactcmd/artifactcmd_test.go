@@ -233,4 +233,6 @@ func TestCommandsNameWhatIsWrong(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.run("approver", "revoke", "user:kim", keys[0].Fingerprint))
 	require.NoError(t, s.run("approver", "list", "user:kim"))
+	public := s.file("again.pub", keys[0].PublicKey)
+	require.ErrorContains(t, s.run("approver", "add", "user:kim", public), "was revoked")
 }

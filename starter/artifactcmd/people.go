@@ -37,6 +37,9 @@ func (c AddKeyCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if key.RevokedAt != nil {
+		return fmt.Errorf("key %s of %s was revoked at %s and stays so: make another", key.Fingerprint, key.Actor, key.RevokedAt.Format(time.RFC3339))
+	}
 	_, err = fmt.Fprintf(os.Stdout, "%s signs with %s\n", key.Actor, key.Fingerprint)
 	return err
 }
