@@ -32,13 +32,25 @@ import (
 	workflows "millrace/workflows/report"
 )
 
+// buildFolder has the program that tests run; it goes with the tests.
+var buildFolder string
+
+// TestMain removes what the tests built.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if buildFolder != "" {
+		_ = os.RemoveAll(buildFolder) // a temporary folder
+	}
+	os.Exit(code)
+}
+
 // built is the program, built once for the tests that run it.
 var built = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "worker-test-")
-	if err != nil {
+	var err error
+	if buildFolder, err = os.MkdirTemp("", "worker-test-"); err != nil {
 		return "", err
 	}
-	program := filepath.Join(folder, "worker")
+	program := filepath.Join(buildFolder, "worker")
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build worker: %w: %s", err, out)
 	}
