@@ -58,6 +58,7 @@ func (a Activities) All() map[string]any {
 		workflows.SupersedeActivity: a.Supersede, workflows.AlertActivity: a.Alert,
 		workflows.ArchiveActivity: a.Archive, workflows.ClearActivity: a.Clear,
 		workflows.LockActivity: a.Lock, workflows.UnlockActivity: a.Unlock, workflows.HealthActivity: a.Health,
+		workflows.ReadRunActivity: a.ReadRun,
 	}
 }
 

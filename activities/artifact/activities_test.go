@@ -234,7 +234,7 @@ func TestAlertsHaveTheScopeOfArtifacts(t *testing.T) {
 	require.NoError(t, d.alerts[0].Check())
 	d.Alerts = nil
 	require.NoError(t, d.Alert(t.Context(), workflows.AlertRequest{Reason: "x"}))
-	require.Len(t, d.All(), 16)
+	require.Len(t, d.All(), 17)
 }
 
 func TestAnUnansweredRunIsSettled(t *testing.T) {

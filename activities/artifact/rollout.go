@@ -2,10 +2,12 @@ package artifact
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"millrace/domain/artifact"
 	"millrace/domain/factory"
+	storage "millrace/storage/artifact"
 	workflows "millrace/workflows/artifact"
 )
 
@@ -66,4 +68,20 @@ func health(latest factory.Latest) artifact.Health {
 		h.InfraAt = latest.InfraState.SourceTimestamp
 	}
 	return h
+}
+
+// ReadRun reads how a run stands.
+func (a Activities) ReadRun(ctx context.Context, r workflows.RunRef) (workflows.RunEnd, error) {
+	run, err := a.Store.Run(ctx, r.ArtifactID, r.RunID)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && (run.Version != r.Version || run.Status == storage.Running || run.Status == storage.NeverBegan) {
+		return workflows.RunEnd{}, nil
+	}
+	if err != nil {
+		return workflows.RunEnd{}, failure(err)
+	}
+	end := workflows.RunEnd{Ended: true, Result: workflows.RunResult{Status: string(run.Status), ExitCode: run.ExitCode, Detail: run.Detail}}
+	if run.FinishedAt != nil {
+		end.FinishedAt = artifact.EndOfJob(run.StartedAt, *run.FinishedAt)
+	}
+	return end, nil
 }

@@ -13,6 +13,7 @@ import (
 	"millrace/domain/artifact"
 	"millrace/domain/exact"
 	"millrace/domain/factory"
+	storage "millrace/storage/artifact"
 	workflows "millrace/workflows/artifact"
 )
 
@@ -87,4 +88,27 @@ func TestContentThatIsTooLargeForAJobIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "must be at most 64 KiB each: run.sh has 65537 bytes")
 	v := d.submit(job(artifact.MaxJobContent))
 	require.JSONEq(t, `{"targets":["plant-1"],"waves":[1],"pause":"0s","gate":{"min_score":50,"max_drop":10,"within":"10m0s"}}`, string(v.Spec.Args))
+}
+
+func TestAJobStandsAsItsItemTells(t *testing.T) {
+	d := newDesk(t)
+	const run = "01890a5d-ac96-7abc-8abc-0123456789ab"
+	ref := workflows.RunRef{VersionRef: workflows.VersionRef{ArtifactID: "fix", Version: 1}, RunID: run}
+	read := func(r workflows.RunRef) workflows.RunEnd {
+		end, err := d.ReadRun(t.Context(), r)
+		require.NoError(t, err)
+		return end
+	}
+	require.Zero(t, read(ref), "it has not begun")
+	began, err := d.Store.Begin(t.Context(), "fix", 1, storage.Run{RunID: run, Status: storage.Running, StartedAt: d.now})
+	require.NoError(t, err)
+	require.True(t, began)
+	require.Zero(t, read(ref), "it runs")
+	finished := d.now.AddDate(-5, 0, 0)
+	require.NoError(t, d.Store.Finish(t.Context(), "fix", storage.Run{RunID: run, Status: storage.RunFailed, ExitCode: 3, Detail: "no", FinishedAt: &finished}))
+	require.Equal(t, workflows.RunEnd{
+		Ended: true, Result: workflows.RunResult{Status: workflows.RunFailed, ExitCode: 3, Detail: "no"}, FinishedAt: d.now.Add(-5 * time.Minute),
+	}, read(ref))
+	ref.Version = 2
+	require.Zero(t, read(ref), "it is another version's")
 }

@@ -41,6 +41,8 @@ const (
 	MaxInline = 64 << 10
 	// MaxContent bounds one file.
 	MaxContent = 100 << 20
+	// maxObjectVersion is the longest version id that S3 gives.
+	maxObjectVersion = 1024
 )
 
 // Content decodes the content that a request carries.
@@ -80,6 +82,9 @@ func (f File) check() error {
 	}
 	if f.S3VersionID != "" && f.ContentBase64 != "" {
 		return invalid("files", "must have content_base64 or s3_version_id, not both")
+	}
+	if len(f.S3VersionID) > maxObjectVersion {
+		return invalidf("files.s3_version_id", "must be at most %d bytes", maxObjectVersion)
 	}
 	if f.S3VersionID != "" && f.ContentHash == "" {
 		return invalid("files.content_hash", "is needed for content that was uploaded")
@@ -161,6 +166,12 @@ func (r Request) Check() (Request, error) {
 		if err != nil {
 			return Request{}, err
 		}
+	}
+	if r.Claim.Actor != "" && CheckActor("claim.actor", r.Claim.Actor) != nil {
+		return Request{}, CheckActor("claim.actor", r.Claim.Actor)
+	}
+	if err := r.Claim.checkBounds(); err != nil {
+		return Request{}, err
 	}
 	if len(r.Reason) > maxComment {
 		return Request{}, invalidf("reason", "must be at most %d bytes", maxComment)

@@ -68,6 +68,7 @@ type Command struct {
 
 const (
 	maxComment   = 2000
+	maxVerb      = 20
 	maxSignature = 8 << 10
 	// skew is how far the clocks of actors may be off.
 	skew = 5 * time.Minute
@@ -99,7 +100,14 @@ func (c Command) Check() error {
 	if err := CheckActor("actor", c.Actor); err != nil {
 		return err
 	}
+	return c.checkBounds()
+}
+
+// checkBounds refuses what is too long to be kept.
+func (c Command) checkBounds() error {
 	switch {
+	case len(c.Verb) > maxVerb:
+		return invalid("decision", "is no command")
 	case c.BundleHash != "" && CheckHash("bundle_hash", c.BundleHash) != nil:
 		return CheckHash("bundle_hash", c.BundleHash)
 	case utf8.RuneCountInString(c.Comment) > maxComment || !utf8.ValidString(c.Comment):

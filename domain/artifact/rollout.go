@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"millrace/domain/exact"
+	"millrace/domain/factory"
 )
 
 // JobArgs are the args of a job of devices: which factories get the primary file,
@@ -262,6 +263,27 @@ func (g Gate) Judge(before, after Health, ended time.Time) (Verdict, string) {
 		return ScoreFell, fmt.Sprintf("the score fell from %s to %s, by more than %s", before.Score, after.Score, g.MaxDrop)
 	}
 	return Passed, fmt.Sprintf("the score is %s", after.Score)
+}
+
+// JudgeAgain judges a factory that has passed once more. Beyond Judge, it must
+// have been heard since a look, by its own clock: a factory that fell silent is
+// no better for what it said last.
+func (g Gate) JudgeAgain(before, look, now Health, ended time.Time) (Verdict, string) {
+	verdict, why := g.Judge(before, now, ended)
+	if verdict == Passed && !now.FactoryAt.After(look.FactoryAt) {
+		return Stale, "it was not heard again"
+	}
+	return verdict, why
+}
+
+// EndOfJob is when a job ended by its device's clock, which may be off by five
+// minutes: not before the job was sent, by ours, so that old data can't pass for
+// what came afterwards.
+func EndOfJob(sent, finished time.Time) time.Time {
+	if earliest := sent.Add(-factory.MaxClockAhead); finished.Before(earliest) {
+		return earliest
+	}
+	return finished
 }
 
 // checkJobFiles refuses content that is too large for a job document, where its

@@ -183,3 +183,35 @@ func TestTheGateJudgesByScoreAndFreshness(t *testing.T) {
 	_, why := gate.Judge(before, fresh("70.5"), ended)
 	require.Equal(t, "the score fell from 90 to 70.5, by more than 10", why)
 }
+
+func TestAFactoryIsJudgedAgainByWhatItSaysNow(t *testing.T) {
+	ended := time.Date(2026, 5, 31, 12, 0, 0, 0, time.UTC)
+	at := func(after time.Duration, score string) artifact.Health {
+		return artifact.Health{Score: new(exact.MustParse(score)), FactoryAt: ended.Add(after)}
+	}
+	gate := artifact.Gate{MinScore: exact.MustParse("50"), MaxDrop: exact.MustParse("10")}
+	before, look := at(-time.Minute, "90"), at(time.Minute, "90")
+	for name, c := range map[string]struct {
+		now  artifact.Health
+		want artifact.Verdict
+	}{
+		"heard again":            {at(time.Minute+1, "90"), artifact.Passed},
+		"as it was at the look":  {look, artifact.Stale},
+		"older than at the look": {at(time.Second, "90"), artifact.Stale},
+		"bad although not heard": {at(time.Minute, "79"), artifact.ScoreFell},
+		"bad and heard":          {at(time.Hour, "10"), artifact.ScoreLow},
+	} {
+		got, why := gate.JudgeAgain(before, look, c.now, ended)
+		require.Equal(t, c.want, got, name)
+		require.NotEmpty(t, why)
+	}
+}
+
+func TestAJobDoesNotEndLongBeforeItWasSent(t *testing.T) {
+	sent := time.Date(2026, 5, 31, 12, 0, 0, 0, time.UTC)
+	for finished, want := range map[time.Duration]time.Duration{
+		time.Second: time.Second, -5 * time.Minute: -5 * time.Minute, -5*time.Minute - 1: -5 * time.Minute, -5 * 365 * 24 * time.Hour: -5 * time.Minute,
+	} {
+		require.Equal(t, sent.Add(want), artifact.EndOfJob(sent, sent.Add(finished)))
+	}
+}

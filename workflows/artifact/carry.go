@@ -17,6 +17,7 @@ type Input struct {
 type Carry struct {
 	State      artifact.State      `json:"state"`
 	Since      time.Time           `json:"since"`
+	Reason     string              `json:"reason,omitempty"`
 	BundleHash string              `json:"bundle_hash"`
 	Chain      artifact.Chain      `json:"chain"`
 	LastAt     time.Time           `json:"last_at"`
@@ -66,8 +67,12 @@ type RunInfo struct {
 // Bounds of what is remembered.
 const (
 	maxRefusals = 50
-	maxHandled  = 500
-	maxRuns     = 20
+	// What is kept of a refusal, in bytes.
+	maxRefusalActor  = 100
+	maxRefusalVerb   = 20
+	maxRefusalReason = 500
+	maxHandled       = 500
+	maxRuns          = 20
 )
 
 func remember[T any](list []T, item T, limit int) []T {
@@ -87,9 +92,11 @@ type Status struct {
 	Tally      artifact.Tally `json:"tally"`
 	WaitingFor string         `json:"waiting_for"`
 	Until      time.Time      `json:"until,omitzero"`
-	Refused    int            `json:"refused"`
-	Refusals   []Refusal      `json:"refusals"`
-	Runs       []RunInfo      `json:"runs"`
-	Undo       *Undo          `json:"undo,omitempty"`
-	Rollout    *Rollout       `json:"rollout,omitempty"`
+	// Reason is why the version came to its state, as its transition tells.
+	Reason   string    `json:"reason,omitempty"`
+	Refused  int       `json:"refused"`
+	Refusals []Refusal `json:"refusals"`
+	Runs     []RunInfo `json:"runs"`
+	Undo     *Undo     `json:"undo,omitempty"`
+	Rollout  *Rollout  `json:"rollout,omitempty"`
 }

@@ -56,6 +56,19 @@ type pending struct {
 	done bool
 }
 
+// read is the command that comes through a door. It is read here and not by the
+// SDK, whose errors repeat what they can't read, however long that is.
+func read(door string, raw converter.RawValue) (Command, error) {
+	var c Command
+	if raw.Payload() == nil {
+		return c, &artifact.InvalidError{Field: "payload", Rule: "is needed"}
+	}
+	if err := converter.GetDefaultDataConverter().FromPayload(raw.Payload(), &c); err != nil {
+		return c, &artifact.InvalidError{Field: "payload", Rule: "can't be read: " + cut(err.Error(), maxRefusalReason)}
+	}
+	return through(door, c)
+}
+
 // through is a command as it comes through a door.
 func through(door string, c Command) (Command, error) {
 	if door == DoorDecide {
@@ -79,8 +92,8 @@ func (l *lifecycle) register(ctx workflow.Context) error {
 	}
 	for _, door := range doors {
 		err := workflow.SetUpdateHandlerWithOptions(ctx, door,
-			func(ctx workflow.Context, c Command) (Status, error) { return l.update(ctx, door, c) },
-			workflow.UpdateHandlerOptions{Validator: func(ctx workflow.Context, c Command) error { return l.validate(ctx, door, c) }})
+			func(ctx workflow.Context, raw converter.RawValue) (Status, error) { return l.update(ctx, door, raw) },
+			workflow.UpdateHandlerOptions{Validator: func(ctx workflow.Context, raw converter.RawValue) error { return l.validate(ctx, door, raw) }})
 		if err != nil {
 			return err
 		}
@@ -92,8 +105,8 @@ func (l *lifecycle) register(ctx workflow.Context) error {
 }
 
 // validate refuses an Update before it is taken into the history.
-func (l *lifecycle) validate(ctx workflow.Context, door string, c Command) error {
-	c, err := through(door, c)
+func (l *lifecycle) validate(ctx workflow.Context, door string, raw converter.RawValue) error {
+	c, err := read(door, raw)
 	if err != nil {
 		return applicationError(err)
 	}
@@ -113,8 +126,8 @@ func (l *lifecycle) validate(ctx workflow.Context, door string, c Command) error
 }
 
 // update is an Update that passed its validator: it takes its turn.
-func (l *lifecycle) update(ctx workflow.Context, door string, c Command) (Status, error) {
-	c, err := through(door, c)
+func (l *lifecycle) update(ctx workflow.Context, door string, raw converter.RawValue) (Status, error) {
+	c, err := read(door, raw)
 	if err != nil {
 		return Status{}, applicationError(err)
 	}
@@ -148,16 +161,11 @@ func (l *lifecycle) listen(ctx workflow.Context, door string) {
 }
 
 func (l *lifecycle) signal(ctx workflow.Context, door string, raw converter.RawValue) {
-	var c Command
 	if door == SupersededSignal {
-		c.Verb, c.Actor = supersede, artifact.System
-		l.take(ctx, &pending{Command: c})
+		l.take(ctx, &pending{Command: Command{Command: artifact.Command{Verb: supersede, Actor: artifact.System}}})
 		return
 	}
-	err := converter.GetDefaultDataConverter().FromPayload(raw.Payload(), &c)
-	if err == nil {
-		c, err = through(door, c)
-	}
+	c, err := read(door, raw)
 	if err != nil {
 		l.refuse(ctx, c, fmt.Errorf("%s: %w", door, err))
 		return
@@ -220,12 +228,17 @@ func (l *lifecycle) serve(ctx workflow.Context) {
 	p.done = true
 }
 
+// refuse keeps a command that was not taken. It may be of anybody, and say
+// anything at any length.
 func (l *lifecycle) refuse(ctx workflow.Context, c Command, err error) {
 	if err == nil {
 		return
 	}
 	l.Refused++
-	l.Refusals = remember(l.Refusals, Refusal{At: workflow.Now(ctx).UTC(), Verb: c.Verb, Actor: c.Actor, Reason: messageOf(err)}, maxRefusals)
+	l.Refusals = remember(l.Refusals, Refusal{
+		At: workflow.Now(ctx).UTC(), Verb: artifact.Verb(cut(string(c.Verb), maxRefusalVerb)), Actor: cut(c.Actor, maxRefusalActor),
+		Reason: cut(messageOf(err), maxRefusalReason),
+	}, maxRefusals)
 	l.describe(ctx)
 }
 

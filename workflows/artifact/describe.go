@@ -23,7 +23,7 @@ func (l *lifecycle) status() Status {
 	return Status{
 		ArtifactID: l.request.ArtifactID, Version: l.request.Version, Kind: l.request.Spec.Kind, Author: l.request.Author,
 		State: l.State, Since: l.Since, BundleHash: l.BundleHash, Tally: l.tally(), WaitingFor: l.waiting, Until: l.until,
-		Refused: l.Refused, Refusals: l.Refusals, Runs: l.Runs, Undo: l.Undo, Rollout: l.Rollout,
+		Reason: l.Reason, Refused: l.Refused, Refusals: l.Refusals, Runs: l.Runs, Undo: l.Undo, Rollout: l.Rollout,
 	}
 }
 

@@ -15,13 +15,16 @@ const (
 	LockActivity = "LockArtifactFactories"
 	// UnlockActivity gives the locks of factories free.
 	UnlockActivity = "UnlockArtifactFactories"
+	// ReadRunActivity reads how a run stands.
+	ReadRunActivity = "ReadArtifactRun"
 	// HealthActivity reads how factories are.
 	HealthActivity = "ReadFactoryHealth"
 )
 
 // JobResultSignal tells a lifecycle how a device's job ended; its payload is a
-// JobResult. A second one, one for a run that is settled and one for a run that
-// is not known change nothing.
+// JobResult. It is only a hint, for anybody may signal: the Execution item is read
+// before it counts. A second one, one for a run that is settled and one for a run
+// that is not known change nothing.
 const JobResultSignal = "job_result"
 
 // JobRequest asks for a file of a version to be sent to one factory as a job.
@@ -51,6 +54,21 @@ type JobResult struct {
 	Detail   string `json:"detail,omitempty"`
 	// FinishedAt is by the device's clock, as the times of its telemetry are.
 	FinishedAt time.Time `json:"finished_at"`
+}
+
+// RunRef names a run of a version.
+type RunRef struct {
+	VersionRef
+	RunID string `json:"run_id"`
+}
+
+// RunEnd is how a run stands; Ended is false for one that has not begun, or still
+// runs.
+type RunEnd struct {
+	Ended  bool      `json:"ended"`
+	Result RunResult `json:"result"`
+	// FinishedAt is by the clock of whoever ran it, and not long before it was sent.
+	FinishedAt time.Time `json:"finished_at,omitzero"`
 }
 
 // LockRequest asks for the locks of factories, or renews them for their owner.

@@ -21,6 +21,8 @@ type plant struct {
 	fails, silent, refused bool
 	// stale has no news after the job.
 	stale bool
+	// quiet is when the factory was heard last, where it fell silent.
+	quiet time.Time
 	// brokenUndos is how many rollbacks fail, quietUndos how many get no answer.
 	brokenUndos, quietUndos int
 	jobEnded                time.Time
@@ -35,6 +37,8 @@ type plants struct {
 	// sent are the jobs in order, as role and factory.
 	sent []string
 	runs map[string]JobRequest
+	// recorded are the answers of devices as the store has them.
+	recorded map[string]JobResult
 	// owners are those of locks; held has every lock that was taken.
 	owners   map[string]string
 	held     map[string]bool
@@ -47,7 +51,7 @@ type plants struct {
 }
 
 func newPlants(now func() time.Time, answer func(time.Duration, JobResult), ids ...string) *plants {
-	p := &plants{byID: map[string]*plant{}, now: now, answer: answer, runs: map[string]JobRequest{}, owners: map[string]string{}, held: map[string]bool{}}
+	p := &plants{byID: map[string]*plant{}, now: now, answer: answer, runs: map[string]JobRequest{}, recorded: map[string]JobResult{}, owners: map[string]string{}, held: map[string]bool{}}
 	for _, id := range ids {
 		p.byID[id] = &plant{score: "90"}
 	}
@@ -69,6 +73,9 @@ func (p *plants) health(r HealthRequest) (HealthResult, error) {
 		}
 		if plant.stale && !plant.jobEnded.IsZero() {
 			h.FactoryAt = plant.jobEnded
+		}
+		if !plant.quiet.IsZero() && h.FactoryAt.After(plant.quiet) {
+			h.FactoryAt = plant.quiet
 		}
 		result.Factories = append(result.Factories, h)
 	}
@@ -126,6 +133,7 @@ func (p *plants) send(r JobRequest) (JobSent, error) {
 	p.most = max(p.most, p.under)
 	result := JobResult{RunID: r.RunID, FactoryID: r.FactoryID, Status: RunSucceeded, FinishedAt: p.now().Add(time.Second)}
 	if plant.obeys(r.Role, &result) {
+		p.recorded[r.RunID] = result
 		p.answer(2*time.Second, result)
 	}
 	return JobSent{SentAt: p.now()}, nil
@@ -162,6 +170,14 @@ func (p *plants) settle(r SettleRequest) SettleResult {
 		return SettleResult{}
 	}
 	return SettleResult{Began: true, Result: RunResult{Status: r.Status, ExitCode: -1, Detail: r.Detail}}
+}
+
+// read is how a job stands in the store.
+func (p *plants) read(r RunRef) RunEnd {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	result, ended := p.recorded[r.RunID]
+	return RunEnd{Ended: ended, Result: RunResult{Status: result.Status, ExitCode: result.ExitCode, Detail: result.Detail}, FinishedAt: result.FinishedAt}
 }
 
 func (p *plants) answered() {

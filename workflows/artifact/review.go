@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ func (l *lifecycle) replace(ctx workflow.Context, c Command) error {
 	if err := artifact.CheckFiles(c.Files); err != nil {
 		return err
 	}
-	if bound := workflow.GetVersion(ctx, "bound-replacement", workflow.DefaultVersion, 1); bound >= 1 {
+	if bound := workflow.GetVersion(ctx, boundReplacement, workflow.DefaultVersion, today); bound >= today {
 		if err := c.CheckReplacement(c.Files, l.request.Spec); err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func (l *lifecycle) decide(ctx workflow.Context, c Command, by CheckResult) erro
 	if err != nil {
 		return err
 	}
-	l.Decisions = append(l.Decisions, d)
+	l.know(d)
 	switch l.tally().Outcome {
 	case artifact.Rejected:
 		return l.settle(ctx, artifact.Rejected, c.Actor, c.Comment)
@@ -138,6 +139,14 @@ func (l *lifecycle) decide(ctx workflow.Context, c Command, by CheckResult) erro
 	}
 	l.describe(ctx)
 	return nil
+}
+
+// know keeps what counts of a decision: the store has the rest, and the earlier
+// ones of the same actor.
+func (l *lifecycle) know(d artifact.Decision) {
+	d.Comment, d.Signature = "", ""
+	others := slices.DeleteFunc(slices.Clone(l.Decisions), func(known artifact.Decision) bool { return known.Actor == d.Actor })
+	l.Decisions = append(others, d)
 }
 
 // approve is the move to approved, unless a newer version was approved before.

@@ -139,11 +139,15 @@ const (
 
 func short(text string) string { return cut(text, maxDetail) }
 
+// cut is valid text of at most limit bytes, which ends with "..." where it was
+// longer.
 func cut(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:limit], "") + "..."
+	const more = "..."
+	return strings.ToValidUTF8(text[:limit-len(more)], "") + more
 }
 
 // rollOut does the next part of a rollout: at most one wave. Between two parts
@@ -167,6 +171,7 @@ func (l *lifecycle) rollOut(ctx workflow.Context) error {
 		renewing := l.keepLocks(safe, l.Rollout.Factories, l.Rollout.stop)
 		l.pause(ctx, safe)
 		l.wave(ctx, safe, args, next)
+		l.lastLook(ctx, safe, args.Gate)
 		renewing.stop()
 	}
 	if l.nextWave() != 0 && l.mayGoOn(ctx) {
@@ -239,7 +244,8 @@ func (l *lifecycle) wave(ctx, safe workflow.Context, args artifact.JobArgs, numb
 		return
 	}
 	r.Wave = number
-	l.lookAgain(safe, args.Gate)
+	earlier := r.where(func(f *FactoryRun) bool { return f.State == FactoryPassed && f.Wave < number })
+	l.lookAgain(ctx, safe, args.Gate, "before the next wave", earlier)
 	slots, all := workflow.NewSemaphore(safe, rolloutParallel), workflow.NewWaitGroup(safe)
 	for _, f := range r.where(func(f *FactoryRun) bool { return f.Wave == number && f.waiting() }) {
 		if err := slots.Acquire(safe, 1); err != nil {
@@ -262,27 +268,6 @@ func (l *lifecycle) wave(ctx, safe workflow.Context, args artifact.JobArgs, numb
 	all.Wait(safe)
 	if l.nextWave() > number {
 		r.PauseUntil = workflow.Now(ctx).Add(args.Pause.Of())
-	}
-}
-
-// lookAgain judges the factories of earlier waves once more before the next
-// begins: what a change does may show late.
-func (l *lifecycle) lookAgain(safe workflow.Context, gate artifact.Gate) {
-	passed := l.Rollout.where(func(f *FactoryRun) bool { return f.State == FactoryPassed && f.Wave < l.Rollout.Wave })
-	if len(passed) == 0 {
-		return
-	}
-	now, err := l.health(safe, "Look at the factories of earlier waves again", idsOf(passed))
-	if err != nil {
-		l.Rollout.stop("the factories of earlier waves can't be looked at: " + messageOf(err))
-		return
-	}
-	for i, f := range passed {
-		verdict, why := gate.Judge(*f.Baseline, now[i], f.EndedAt)
-		f.After, f.Verdict = now[i].Score, verdict
-		if f.Detail = why; verdict != artifact.Passed {
-			l.fail(f, FactoryFailed, "before the next wave, "+why)
-		}
 	}
 }
 

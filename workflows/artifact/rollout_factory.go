@@ -16,6 +16,9 @@ import (
 type job struct {
 	factoryID string
 	result    *JobResult
+	// stored tells that an answer counts only as the store has it; hinted, that one
+	// is said to be there.
+	stored, hinted bool
 }
 
 // listenJobs takes the answers of devices. Only the first to a job under way
@@ -36,14 +39,48 @@ func (l *lifecycle) listenJobs(ctx workflow.Context) {
 func (l *lifecycle) jobEnded(ctx workflow.Context, raw converter.RawValue) {
 	var result JobResult
 	if err := converter.GetDefaultDataConverter().FromPayload(raw.Payload(), &result); err != nil {
-		l.refuse(ctx, Command{}, fmt.Errorf("%s: %w", JobResultSignal, err))
+		l.refuseAnswer(ctx, JobResult{}, "can't be read: "+err.Error())
 		return
 	}
 	j, known := l.jobs[result.RunID]
-	if known && j.factoryID == result.FactoryID && j.result == nil {
+	switch {
+	case !known || j.result != nil:
+	case j.factoryID != result.FactoryID:
+		l.refuseAnswer(ctx, result, "run "+result.RunID+" is of factory "+j.factoryID)
+	case j.stored:
+		j.hinted = true
+	default:
 		j.result = &result
 	}
 }
+
+func (l *lifecycle) refuseAnswer(ctx workflow.Context, r JobResult, why string) {
+	c := Command{Command: artifact.Command{Verb: JobResultSignal, Actor: r.FactoryID}}
+	l.refuse(ctx, c, temporal.NewNonRetryableApplicationError(why, ErrRefused, nil))
+}
+
+// answered tells whether a job's answer is there. A hint is believed when the
+// store says the same; one that is false is kept as a refusal.
+func (l *lifecycle) answered(safe workflow.Context, runID string, j *job) bool {
+	if j.result != nil || !j.hinted {
+		return j.result != nil
+	}
+	j.hinted = false
+	var end RunEnd
+	err := l.local(safe, "Read how the job ended", ReadRunActivity, RunRef{VersionRef: l.ref(), RunID: runID}, &end)
+	switch r := end.Result; {
+	case err != nil:
+		l.refuseAnswer(safe, JobResult{FactoryID: j.factoryID}, "run "+runID+" can't be read: "+messageOf(err))
+	case !end.Ended:
+		l.refuseAnswer(safe, JobResult{FactoryID: j.factoryID}, "run "+runID+" has not ended: no answer of its device was recorded")
+	default:
+		j.result = &JobResult{RunID: runID, FactoryID: j.factoryID, Status: r.Status, ExitCode: r.ExitCode, Detail: r.Detail, FinishedAt: end.FinishedAt}
+	}
+	return j.result != nil
+}
+
+// heard tells whether there is an answer, or a hint of one.
+func (j *job) heard() bool { return j.result != nil || j.hinted }
 
 // change sends the primary file to a factory and judges how the factory is
 // afterwards. Its change is registered before the job is sent, so that whatever
@@ -100,10 +137,9 @@ type done struct {
 // doJob sends a job and waits for the device's answer until its deadline. The
 // answer may come before the sender's, and without it.
 func (l *lifecycle) doJob(safe workflow.Context, factoryID string, role artifact.Role, runID string) done {
-	j := &job{factoryID: factoryID}
+	j := &job{factoryID: factoryID, stored: workflow.GetVersion(safe, storedAnswers, workflow.DefaultVersion, today) >= today}
 	l.jobs[runID] = j
 	defer delete(l.jobs, runID)
-	answered := func() bool { return j.result != nil }
 	sending, enough := workflow.WithCancel(safe)
 	defer enough()
 	request := JobRequest{
@@ -111,11 +147,13 @@ func (l *lifecycle) doJob(safe workflow.Context, factoryID string, role artifact
 	}
 	options := sendOptions(fmt.Sprintf("Send the %s file to %s as %s", role, factoryID, runID))
 	sent := workflow.ExecuteActivity(workflow.WithActivityOptions(sending, options), SendJobActivity, request)
-	if err := workflow.Await(safe, func() bool { return answered() || sent.IsReady() }); err != nil {
-		return l.settleJob(safe, runID, RunWorkerLost, err)
-	}
-	if answered() {
-		return j.done()
+	for !sent.IsReady() {
+		if err := workflow.Await(safe, func() bool { return j.heard() || sent.IsReady() }); err != nil {
+			return l.settleJob(safe, runID, RunWorkerLost, err)
+		}
+		if l.answered(safe, runID, j) {
+			return j.done()
+		}
 	}
 	out := JobSent{SentAt: workflow.Now(safe)}
 	err := sent.Get(safe, &out)
@@ -124,17 +162,27 @@ func (l *lifecycle) doJob(safe workflow.Context, factoryID string, role artifact
 	}
 	// A sender that failed otherwise may have sent: the device has its time.
 	deadline := out.SentAt.Add(l.request.Spec.Limits.Timeout.Of() + jobGrace)
-	wait := workflow.AwaitOptions{
-		Timeout:      max(time.Second, deadline.Sub(workflow.Now(safe))),
-		TimerOptions: workflow.TimerOptions{Summary: "Until the answer of " + factoryID + " is overdue"},
-	}
-	if _, broken := workflow.AwaitWithOptions(safe, wait, answered); broken != nil && err == nil {
-		err = broken
-	}
-	if answered() {
+	broken := l.awaitAnswer(safe, runID, j, max(time.Second, deadline.Sub(workflow.Now(safe))))
+	if j.result != nil {
 		return j.done()
 	}
+	if err == nil {
+		err = broken
+	}
 	return l.settleJob(safe, runID, RunTimedOut, err)
+}
+
+// awaitAnswer waits for an answer that counts, for a time.
+func (l *lifecycle) awaitAnswer(safe workflow.Context, runID string, j *job, patience time.Duration) error {
+	until := workflow.Now(safe).Add(patience)
+	for left := patience; left > 0; left = until.Sub(workflow.Now(safe)) {
+		wait := workflow.AwaitOptions{Timeout: left, TimerOptions: workflow.TimerOptions{Summary: "Until the answer of " + j.factoryID + " is overdue"}}
+		_, err := workflow.AwaitWithOptions(safe, wait, j.heard)
+		if err != nil || l.answered(safe, runID, j) {
+			return err
+		}
+	}
+	return nil
 }
 
 // isFinal tells whether the sender refused the job, and would do so again.

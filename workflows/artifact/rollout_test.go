@@ -237,7 +237,7 @@ func TestAnswersOfDevicesCountOnceAndOnlyTheirOwn(t *testing.T) {
 		})
 		s.at(4*time.Hour, func() { s.env.SignalWorkflow(JobResultSignal, failed) })
 	}
-	s.at(5*time.Hour, func() { require.Equal(t, 4, s.status().Refused, "only what can't be read is refused") })
+	s.at(5*time.Hour, func() { require.Equal(t, 8, s.status().Refused, "what can't be read, and what is another factory's") })
 	require.NoError(t, s.tell(jobRequest(inThree(four...))))
 	require.Equal(t, []artifact.State{artifact.InReview, artifact.Approved, artifact.Executing, artifact.Executed, artifact.Archived}, s.path())
 }

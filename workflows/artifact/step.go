@@ -44,6 +44,7 @@ func (l *lifecycle) commit(ctx workflow.Context, name string, to artifact.State,
 	}
 	l.adopt(step, written, chain)
 	if to != l.State {
+		l.Reason = cut(reason, maxReason)
 		l.enter(to, l.LastAt)
 	}
 	l.describe(ctx)

@@ -136,6 +136,7 @@ func (d *desk) activities() map[string]any {
 		SendJobActivity: func(_ context.Context, r JobRequest) (JobSent, error) { return d.plants.send(r) },
 		LockActivity:    func(_ context.Context, r LockRequest) (LockResult, error) { return d.plants.lock(r), nil },
 		UnlockActivity:  func(_ context.Context, r UnlockRequest) error { return d.plants.unlock(r) },
+		ReadRunActivity: func(_ context.Context, r RunRef) (RunEnd, error) { return d.plants.read(r), nil },
 		HealthActivity:  func(_ context.Context, r HealthRequest) (HealthResult, error) { return d.plants.health(r) },
 	}
 }
