@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,8 @@ type artifactSettings struct {
 	HTTPPrivate      bool          `name:"artifact-http-allow-private" help:"Let these hosts have private and loopback addresses; for development only." env:"MILLRACE_ARTIFACT_HTTP_ALLOW_PRIVATE"`
 	ScriptUser       uint32        `help:"User id that scripts run under; 0 keeps the worker's own, for development." env:"MILLRACE_SCRIPT_USER"`
 	ScriptGroup      uint32        `help:"Group id that scripts run under." env:"MILLRACE_SCRIPT_GROUP"`
+	ScriptProcesses  int           `help:"How many processes the user of scripts may have, and each script where it has a cgroup that bounds them." default:"1024" env:"MILLRACE_SCRIPT_PROCESSES"`
+	ScriptCgroup     string        `help:"Cgroup (v2) in which a worker may make one for each script, with pids and memory; empty tries for one below the worker's own, none makes none." env:"MILLRACE_SCRIPT_CGROUP" placeholder:"DIR"`
 	ScriptsAtOnce    int           `help:"How many scripts this worker runs at a time; the others wait in the task queue." default:"8" env:"MILLRACE_SCRIPTS_AT_ONCE"`
 }
 
@@ -51,6 +54,12 @@ func (s artifactSettings) check() error {
 	}
 	if s.ScriptsAtOnce < 1 {
 		problems = append(problems, errors.New("MILLRACE_SCRIPTS_AT_ONCE: must be at least 1"))
+	}
+	if s.ScriptProcesses < 1 {
+		problems = append(problems, errors.New("MILLRACE_SCRIPT_PROCESSES: must be at least 1"))
+	}
+	if s.ScriptCgroup != "" && s.ScriptCgroup != "none" && !filepath.IsAbs(s.ScriptCgroup) {
+		problems = append(problems, errors.New("MILLRACE_SCRIPT_CGROUP: must be an absolute path, none or empty"))
 	}
 	if (s.ScriptUser == 0) != (s.ScriptGroup == 0) {
 		problems = append(problems, errors.New("MILLRACE_SCRIPT_USER, MILLRACE_SCRIPT_GROUP: must be set together"))
@@ -112,6 +121,8 @@ func registerArtifact(h *host, d dependencies) {
 		r.RegisterActivityWithOptions(sweeper.Sweep, activity.RegisterOptions{Name: workflows.SweepActivity})
 	})
 	h.on(names.QueueScripts, func(r worker.Registry) {
-		run(r, workflows.ScriptActivity, activities.Scripts{User: s.ScriptUser, Group: s.ScriptGroup})
+		run(r, workflows.ScriptActivity, activities.Scripts{
+			User: s.ScriptUser, Group: s.ScriptGroup, Processes: s.ScriptProcesses, Cgroup: s.ScriptCgroup,
+		})
 	})
 }

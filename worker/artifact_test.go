@@ -221,8 +221,8 @@ func TestFloorsAreReadByKind(t *testing.T) {
 	floors, err := s.Artifacts.floors()
 	require.NoError(t, err)
 	require.Equal(t, 2, floors[artifact.Script].Required)
-	_, err = parse(t, "--queues=artifacts", `--artifact-floors={"magic":{}}`, "--artifact-archive-after=1s", "--gateway-public-keys=x", "--script-user=5", "--scripts-at-once=0")
-	for _, variable := range []string{"MILLRACE_ARTIFACT_FLOORS", "MILLRACE_ARTIFACT_ARCHIVE_AFTER", "MILLRACE_GATEWAY_PUBLIC_KEYS", "MILLRACE_SCRIPT_USER", "MILLRACE_SCRIPTS_AT_ONCE"} {
+	_, err = parse(t, "--queues=artifacts", `--artifact-floors={"magic":{}}`, "--artifact-archive-after=1s", "--gateway-public-keys=x", "--script-user=5", "--scripts-at-once=0", "--script-processes=0", "--script-cgroup=here")
+	for _, variable := range []string{"MILLRACE_ARTIFACT_FLOORS", "MILLRACE_ARTIFACT_ARCHIVE_AFTER", "MILLRACE_GATEWAY_PUBLIC_KEYS", "MILLRACE_SCRIPT_USER", "MILLRACE_SCRIPTS_AT_ONCE", "MILLRACE_SCRIPT_PROCESSES", "MILLRACE_SCRIPT_CGROUP"} {
 		require.ErrorContains(t, err, variable)
 	}
 }

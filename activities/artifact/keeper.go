@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -43,11 +44,48 @@ type kept struct {
 	cmd      *exec.Cmd
 	lifeline *os.File
 	report   *os.File
+	cgroup   string
 }
 
-// startKept starts argv in a process group of its own, under these ids unless
-// they are 0.
-func startKept(cmd *exec.Cmd, user, group uint32, argv []string) (kept, error) {
+// bounds are what a keeper holds its script to.
+type bounds struct {
+	// User and Group are the ids of the script; 0 keeps the keeper's.
+	User, Group uint32
+	// Cgroup is where the script's own cgroup is made; empty is below the keeper's,
+	// if that may be, and noCgroup nowhere.
+	Cgroup string
+	// Processes and Memory are what that cgroup may hold.
+	Processes, Memory int64
+}
+
+// noCgroup stands for no cgroup at all.
+const noCgroup = "none"
+
+// args are the bounds as a keeper gets them.
+func (b bounds) args() []string {
+	return []string{
+		strconv.FormatUint(uint64(b.User), 10), strconv.FormatUint(uint64(b.Group), 10),
+		b.Cgroup, strconv.FormatInt(b.Processes, 10), strconv.FormatInt(b.Memory, 10),
+	}
+}
+
+// parseBounds reads a keeper's arguments; what follows is the script.
+func parseBounds(args []string) (bounds, []string, error) {
+	if len(args) < 6 {
+		return bounds{}, nil, errors.New("a keeper needs user, group, cgroup, processes, memory and a program")
+	}
+	user, userErr := strconv.ParseUint(args[0], 10, 32)
+	group, groupErr := strconv.ParseUint(args[1], 10, 32)
+	processes, processesErr := strconv.ParseInt(args[3], 10, 64)
+	memory, memoryErr := strconv.ParseInt(args[4], 10, 64)
+	if err := errors.Join(userErr, groupErr, processesErr, memoryErr); err != nil {
+		return bounds{}, nil, fmt.Errorf("a keeper's bounds: %w", err)
+	}
+	return bounds{User: uint32(user), Group: uint32(group), Cgroup: args[2], Processes: processes, Memory: memory}, args[5:], nil
+}
+
+// startKept starts argv in a process group of its own, within its bounds.
+func startKept(cmd *exec.Cmd, b bounds, argv []string) (kept, error) {
 	alive, lifeline, err := os.Pipe()
 	if err != nil {
 		return kept{}, fmt.Errorf("make a pipe: %w", err)
@@ -58,13 +96,13 @@ func startKept(cmd *exec.Cmd, user, group uint32, argv []string) (kept, error) {
 		return kept{}, errors.Join(fmt.Errorf("make a pipe: %w", err), lifeline.Close())
 	}
 	defer told.Close() //nolint:errcheck // the keeper has its own
-	cmd.Args = append([]string{keeperName, strconv.FormatUint(uint64(user), 10), strconv.FormatUint(uint64(group), 10)}, argv...)
+	cmd.Args = append(append([]string{keeperName}, b.args()...), argv...)
 	cmd.ExtraFiles = []*os.File{alive, told}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what interrupts the worker is not for the script
 	if err := cmd.Start(); err != nil {
 		return kept{}, errors.Join(err, lifeline.Close(), report.Close())
 	}
-	return kept{cmd: cmd, lifeline: lifeline, report: report}, nil
+	return kept{cmd: cmd, lifeline: lifeline, report: report, cgroup: b.Cgroup}, nil
 }
 
 // How a worker shows its keepers that it lives. What is silent for longer may have
@@ -97,6 +135,7 @@ func (k kept) wait() (syscall.WaitStatus, error) {
 	}
 	status, err := strconv.ParseUint(string(text), 10, 32)
 	if err != nil {
+		razeFence(k.cgroup, k.cmd.Process.Pid)
 		return 0, errKeeper
 	}
 	return syscall.WaitStatus(status), nil
@@ -110,7 +149,7 @@ func keep(args []string) {
 	terms := make(chan os.Signal, 1)
 	signal.Notify(terms, syscall.SIGTERM)
 	adopt()
-	script, err := launch(args)
+	script, inside, err := launch(args)
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err) // the run's own standard error
 		_, _ = fmt.Fprint(report, 126<<8)   // as a shell says that it can't run something
@@ -126,7 +165,8 @@ func keep(args []string) {
 		_ = syscall.Kill(script, syscall.SIGKILL)
 	}()
 	status := await(script)
-	bury(script)
+	bury(script, inside)
+	_ = inside.remove() // an empty cgroup harms nobody
 	_, _ = fmt.Fprint(report, uint32(status))
 }
 
@@ -144,28 +184,38 @@ func listen(fd int) {
 
 // launch starts the script. It dies with the keeper: its parent is the keeper's
 // first thread, which lives as long as the keeper does.
-func launch(args []string) (int, error) {
-	if len(args) < 3 {
-		return 0, errors.New("a keeper needs user, group and a program")
-	}
-	user, err := strconv.ParseUint(args[0], 10, 32)
+func launch(args []string) (int, *fence, error) {
+	b, argv, err := parseBounds(args)
 	if err != nil {
-		return 0, fmt.Errorf("user: %w", err)
+		return 0, nil, err
 	}
-	group, err := strconv.ParseUint(args[1], 10, 32)
+	inside, err := newFence(b.Cgroup, os.Getpid(), b.Processes, b.Memory)
+	if err != nil && b.Cgroup != "" {
+		return 0, nil, err
+	}
+	pid, err := start(b, argv, inside)
+	if err != nil && b.Cgroup == "" && inside != nil { // it may be made and yet not be entered
+		_ = inside.remove()
+		inside = nil
+		pid, err = start(b, argv, nil)
+	}
 	if err != nil {
-		return 0, fmt.Errorf("group: %w", err)
+		return 0, nil, errors.Join(err, inside.remove())
 	}
+	return pid, inside, nil
+}
+
+func start(b bounds, argv []string, inside *fence) (int, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return 0, fmt.Errorf("open standard input: %w", err)
 	}
 	defer null.Close() //nolint:errcheck // the script has its own
-	sys := newGroup()
-	if user != 0 {
-		sys.Credential = &syscall.Credential{Uid: uint32(user), Gid: uint32(group)}
+	sys := newGroup(inside)
+	if b.User != 0 {
+		sys.Credential = &syscall.Credential{Uid: b.User, Gid: b.Group}
 	}
-	pid, err := syscall.ForkExec(args[2], args[2:], &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
 		Env: os.Environ(), Files: []uintptr{null.Fd(), os.Stdout.Fd(), os.Stderr.Fd()}, Sys: sys,
 	})
 	if err != nil {
@@ -185,16 +235,34 @@ func await(script int) syscall.WaitStatus {
 	}
 }
 
-// bury kills the script's group and all orphans until none is left. An orphan's
-// children become orphans in turn.
-func bury(script int) {
-	for {
+// bury kills all that the script left until nothing is: its cgroup as a whole, its
+// group, and all orphans, whose children become orphans in turn. What forks as
+// fast as it dies is outrun: all the dead are reaped before the living are
+// listed, so that lists are short, and the youngest are killed first.
+func bury(script int, inside *fence) {
+	for reap() {
+		inside.kill()
 		_ = syscall.Kill(-script, syscall.SIGKILL) // no such group is what is wanted
-		for _, pid := range children() {
+		own := children()
+		for _, pid := range slices.Backward(own) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		if _, err := syscall.Wait4(-1, nil, 0, nil); errors.Is(err, syscall.ECHILD) {
-			return
+		if len(own) == 0 {
+			time.Sleep(time.Millisecond) // it is about to be reaped, or was born meanwhile
+		}
+	}
+}
+
+// reap reaps all children that are dead, and tells whether others are left.
+func reap() bool {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR) || err == nil && pid > 0:
+		case err != nil:
+			return false
+		default:
+			return true
 		}
 	}
 }

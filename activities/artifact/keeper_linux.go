@@ -12,9 +12,14 @@ import (
 // self is this very program, also when another one lies at its path by now.
 func self() (string, error) { return "/proc/self/exe", nil }
 
-// newGroup starts a process group of its own that dies with its parent.
-func newGroup() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// newGroup starts a process group of its own that dies with its parent, inside a
+// cgroup if there is one.
+func newGroup(inside *fence) *syscall.SysProcAttr {
+	sys := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if inside != nil {
+		sys.UseCgroupFD, sys.CgroupFD = true, int(inside.dir.Fd())
+	}
+	return sys
 }
 
 // prSetChildSubreaper is PR_SET_CHILD_SUBREAPER (prctl(2)).
@@ -28,8 +33,27 @@ func adopt() {
 	}
 }
 
-// children are the processes whose parent this one is.
+// children are the processes whose parent this one is, the youngest last where the
+// kernel lists them (proc_pid_task_tid_children(5)); else all processes are looked at.
 func children() []int {
+	threads, _ := filepath.Glob("/proc/self/task/[0-9]*/children") // the pattern is well formed
+	if len(threads) == 0 {
+		return scan()
+	}
+	var own []int
+	for _, path := range threads {
+		list, _ := os.ReadFile(path) // a thread that has ended has left its children to another
+		for field := range bytes.FieldsSeq(list) {
+			if pid, err := strconv.Atoi(string(field)); err == nil {
+				own = append(own, pid)
+			}
+		}
+	}
+	return own
+}
+
+// scan finds the children of this process among all.
+func scan() []int {
 	var own []int
 	parent := []byte(strconv.Itoa(os.Getpid()))
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -20,14 +21,49 @@ type Scripts struct {
 	// User and Group are the ids that scripts run under; 0 keeps the worker's own,
 	// for development. Changing them takes privileges.
 	User, Group uint32
+	// Processes is how many the script's user, or its cgroup, may have; 0 stands for
+	// 1024.
+	Processes int
+	// Cgroup is a cgroup (v2) in which the worker may make one for each script, with
+	// the controllers pids and memory; empty tries for less below the worker's own,
+	// and "none" makes none.
+	Cgroup string
 	// Grace is how long a script has after SIGTERM; 0 stands for 5 s.
 	Grace time.Duration
 }
 
-const defaultGrace = 5 * time.Second
+const (
+	defaultGrace     = 5 * time.Second
+	defaultProcesses = 1024
+	// maxFile bounds each file that a script writes.
+	maxFile = 1 << 30
+)
 
-// launcher bounds the address space of the script, in KiB, and becomes it.
-const launcher = `ulimit -v "$1" || exit 126; ulimit -c 0; shift; exec "$@"`
+// launcher bounds the address space of the script's processes in KiB, their files in
+// blocks of 512 bytes and, unless it is 0, the processes of their user (-u or -p, as
+// shells differ), and becomes the script: not as urgent as keeper and worker.
+const launcher = `ulimit -v "$1" && ulimit -f "$2" || exit 126
+if [ "$3" -gt 0 ]; then ulimit -u "$3" 2>/dev/null || ulimit -p "$3" || exit 126; fi
+ulimit -c 0; shift 3; exec nice -n 5 "$@"`
+
+// bounds are what holds a script of these limits.
+func (s Scripts) bounds(limits artifact.Limits) bounds {
+	processes := s.Processes
+	if processes == 0 {
+		processes = defaultProcesses
+	}
+	return bounds{User: s.User, Group: s.Group, Cgroup: s.Cgroup, Processes: int64(processes), Memory: limits.MemoryBytes}
+}
+
+// command is the script under its limits.
+func (b bounds) command(job Job, args []string) []string {
+	processes := int64(0) // its user is the worker's, who may have many
+	if b.User != 0 {
+		processes = b.Processes
+	}
+	limits := []string{strconv.FormatInt(b.Memory/1024, 10), strconv.Itoa(maxFile / 512), strconv.FormatInt(processes, 10)}
+	return slices.Concat([]string{"/bin/sh", "-c", launcher, "sh"}, limits, []string{job.File}, args)
+}
 
 // Run runs a script and waits for all its processes to be gone.
 func (s Scripts) Run(ctx context.Context, job Job) (Outcome, error) {
@@ -42,13 +78,12 @@ func (s Scripts) Run(ctx context.Context, job Job) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("find this program: %w", err)
 	}
-	limit := strconv.FormatInt(job.Spec.Limits.MemoryBytes/1024, 10)
-	argv := append([]string{"/bin/sh", "-c", launcher, "sh", limit, job.File}, args.Args...)
+	within := s.bounds(job.Spec.Limits)
 	cmd := exec.Command(program) //nolint:gosec,noctx // running approved scripts is the purpose; they are ended below
 	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Dir, job.Stdout, job.Stderr
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + job.Dir, "LANG=C.UTF-8"}
 	cmd.WaitDelay = time.Second // whoever keeps the pipes open doesn't hold up the end
-	script, err := startKept(cmd, s.User, s.Group, argv)
+	script, err := startKept(cmd, within, within.command(job, args.Args))
 	if err != nil {
 		return Outcome{}, fmt.Errorf("start script: %w", err)
 	}
