@@ -45,6 +45,7 @@ const (
 	WhyTooEarly     Why = "before_execute_after"
 	WhyNothing      Why = "nothing_to_undo"
 	WhyMissed       Why = "superseded"
+	WhyNewerRan     Why = "newer_ran"
 )
 
 // RefusedError tells why a command was refused.

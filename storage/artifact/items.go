@@ -57,6 +57,9 @@ type Head struct {
 	LatestVersion   int    `json:"latest_version"`
 	ApprovedVersion int    `json:"approved_version"`
 	ExecutingRun    string `json:"executing_run"`
+	// RanVersion is the newest version that ran; 0 for none, and where none ran
+	// since this is written down.
+	RanVersion int `json:"ran_version"`
 	// ProvenanceHash is that of the provenance document, of which this is the
 	// revision and the number of records.
 	ProvenanceHash     string `json:"provenance_hash"`

@@ -58,6 +58,8 @@ type Step struct {
 	Undo    *Undo    `json:"undo,omitempty"`
 	// ArchivePrefix is where the content went.
 	ArchivePrefix string `json:"archive_prefix,omitempty"`
+	// ran is the newest version that had run when an undo was looked into.
+	ran int
 }
 
 // Content is the files of a version and what is approved of them.
@@ -88,6 +90,13 @@ func (s Store) CommitOnce(ctx context.Context, step Step) (Written, error) {
 		if err := artifact.Transit(step.From, step.To); err != nil {
 			return Written{}, err
 		}
+	}
+	if step.Head == HeadUndo {
+		ran, err := s.newestToUndo(ctx, step)
+		if err != nil {
+			return Written{}, err
+		}
+		step.ran = ran
 	}
 	writes, err := s.stepWrites(ctx, step)
 	if err != nil {
@@ -259,12 +268,13 @@ func headChange(step Step) table.Change {
 		c.Set["approved_version"] = step.Version
 		expect("#approved < :version", map[string]string{"#approved": "approved_version"}, table.Item{":version": version})
 	case HeadRun:
-		c.Set["executing_run"] = step.Run
+		c.Set["executing_run"], c.Set["ran_version"] = step.Run, step.Version
 		expect("#approved = :version AND attribute_not_exists(#run)",
 			map[string]string{"#approved": "approved_version", "#run": "executing_run"}, table.Item{":version": version})
 	case HeadUndo:
 		c.Set["executing_run"] = step.Run
-		expect("attribute_not_exists(#run) OR #run = :run", map[string]string{"#run": "executing_run"}, table.Item{":run": run})
+		expect("(attribute_not_exists(#run) OR #run = :run) AND (attribute_not_exists(#ran) OR #ran <= :ran)",
+			map[string]string{"#run": "executing_run", "#ran": "ran_version"}, table.Item{":run": run, ":ran": table.Int(int64(step.ran))})
 	case HeadRelease:
 		c.Remove = []string{"executing_run"}
 		expect("#run = :run", map[string]string{"#run": "executing_run"}, table.Item{":run": run})

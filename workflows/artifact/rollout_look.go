@@ -32,7 +32,9 @@ func (l *lifecycle) lookAgain(ctx, safe workflow.Context, gate artifact.Gate, wh
 		return l.judgeAgain(f, gate, when, first[f.FactoryID], now)
 	}
 	if workflow.GetVersion(safe, freshLooks, workflow.DefaultVersion, today) < today {
-		look = func(f *FactoryRun, now artifact.Health) bool { return l.judgeAgain(f, gate, when, artifact.Health{}, now) }
+		look = func(f *FactoryRun, now artifact.Health) bool {
+			return l.judgeAgain(f, gate, when, artifact.Health{}, now)
+		}
 	}
 	left := unheard(passed, first, look)
 	until, poll := workflow.Now(safe).Add(gate.Within.Of()), firstGatePoll
