@@ -54,8 +54,8 @@ func newShop(t *testing.T) *shop {
 	return s
 }
 
-// work makes a namespace and hosts artifacts there, strictly: nothing unverified.
-func (s *shop) work() {
+// namespace makes a namespace of the shop's own.
+func (s *shop) namespace() {
 	s.Helper()
 	options, err := envconfig.LoadDefaultClientOptions()
 	require.NoError(s, err)
@@ -76,6 +76,12 @@ func (s *shop) work() {
 		_, err := s.temporal.CountWorkflow(s.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: name})
 		return err == nil
 	}, 30*time.Second, 100*time.Millisecond)
+}
+
+// work hosts artifacts in a namespace, strictly: nothing unverified.
+func (s *shop) work() {
+	s.Helper()
+	s.namespace()
 	a := activities.Activities{
 		Store: s.store, Vouchers: activities.Vouchers{Store: s.store}, Temporal: s.temporal, Now: time.Now,
 		Settings: workflows.Settings{ArchiveAfter: artifact.Duration(time.Hour)}, Logger: slog.New(slog.DiscardHandler),
@@ -140,12 +146,12 @@ func TestASignedLifeFromSubmissionToVerification(t *testing.T) {
 	script := s.file("fix.sh", "#!/bin/sh\necho fixed\n")
 	submit := []string{"artifact", "submit", "fix", script, "--reason=stuck", "--approver=group:ops", `--policy={"signed_decisions":true}`}
 	require.NoError(t, s.run(append(submit, "--actor=user:lee", "--key="+author)...))
-	require.Eventually(t, func() bool { return s.run("artifact", "status", "fix") == nil }, 20*time.Second, 50*time.Millisecond)
+	require.NoError(t, s.run("artifact", "status", "fix"))
 	target := Target{ID: "fix", Version: 1}
-	require.Eventually(t, func() bool {
-		status, err := query(t.Context(), s.temporal, target)
-		return err == nil && status.State == artifact.InReview
-	}, 20*time.Second, 50*time.Millisecond)
+	status, err := query(t.Context(), s.temporal, target)
+	require.NoError(t, err)
+	require.NotEmpty(t, status.BundleHash, "what was submitted can be approved at once")
+	require.ErrorContains(t, s.run(append(submit, "--actor=user:lee", "--version=2")...), "fix v2 was refused (Refused): assurance")
 
 	require.ErrorContains(t, s.run("artifact", "approve", "fix", "--actor=user:kim"), "signed by the approver's own key")
 	require.ErrorContains(t, s.run("artifact", "approve", "fix", "--actor=user:kim", "--key="+author), "has no key")

@@ -32,7 +32,7 @@ func (s Said) run(ctx context.Context, logger *slog.Logger, door string, verb ar
 		return err
 	}
 	defer temporal.Close()
-	target, err := s.resolve(ctx, store)
+	target, err := s.present(ctx, store, missingPatience)
 	if err != nil {
 		return err
 	}

@@ -39,9 +39,11 @@ type SubmitCommand struct {
 	Required int           `help:"How many must approve; 0 takes the least that is allowed."`
 	Policy   string        `help:"More of the policy, as JSON." default:"{}"`
 	Timeout  time.Duration `help:"Longest run." default:"10m"`
+	Wait     time.Duration `help:"How long to wait until the version is written; 0 does not wait." default:"1m"`
 }
 
-// Run stores the content and starts the workflow.
+// Run stores the content, starts the workflow and waits until the version is
+// written, so that it can be approved, or tells why it was refused.
 func (c SubmitCommand) Run(ctx context.Context, logger *slog.Logger) error {
 	store, err := c.store(ctx)
 	if err != nil {
@@ -57,12 +59,17 @@ func (c SubmitCommand) Run(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	id := names.ArtifactLifecycleID(request.ArtifactID, request.Version)
-	_, err = temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+	run, err := temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: id, TaskQueue: names.QueueArtifacts, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowExecutionErrorWhenAlreadyStarted: true, StaticSummary: fmt.Sprintf("%s v%d by %s", request.ArtifactID, request.Version, request.Author),
 	}, names.ArtifactLifecycle, workflows.Input{Request: request})
 	if err != nil {
 		return fmt.Errorf("start %s: %w", id, err)
+	}
+	if c.Wait > 0 {
+		if err := written(ctx, store, run, Target{ID: request.ArtifactID, Version: request.Version}, c.Wait); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintf(os.Stdout, "%s started; see it with: starter artifact status %s %d\n", id, request.ArtifactID, request.Version)
 	return err
