@@ -287,7 +287,11 @@ func TestWhatFactoriesRunIsNotArchived(t *testing.T) {
 				Record: d.record(version, string(step[1]), artifact.System, artifact.Event{From: step[0], To: step[1], BundleHash: v.BundleHash}),
 			}))
 		}
-		v, err := d.Store.Version(t.Context(), "fix", version)
+		_, err := d.Store.Begin(t.Context(), "fix", version, storage.Run{
+			RunID: runID(version), Role: artifact.Primary, Kind: artifact.IoTJob, FactoryID: "factory-a", Status: storage.Succeeded, StartedAt: d.now,
+		})
+		require.NoError(t, err)
+		v, err = d.Store.Version(t.Context(), "fix", version)
 		require.NoError(t, err)
 		return v
 	}

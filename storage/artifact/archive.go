@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
 
-	"millrace/domain/artifact"
 	"millrace/storage/objects"
 )
 
@@ -21,24 +20,6 @@ import (
 func ArchivePrefix(id string, version int, settled time.Time) string {
 	settled = settled.UTC()
 	return fmt.Sprintf("archive/%04d/%02d/%s/v%d/", settled.Year(), settled.Month(), id, version)
-}
-
-// ErrInUse marks a version whose content factories still run.
-var ErrInUse = errors.New("factories run it until a newer version is executed")
-
-// InUse tells whether factories run a version: one that was rolled out to devices
-// and that no newer version has replaced. Its content must be at hand, for a
-// factory that comes back, and for its rollback.
-func (s Store) InUse(ctx context.Context, a Artifact) (bool, error) {
-	if a.Kind != artifact.IoTJob || a.State != artifact.Executed {
-		return false, nil
-	}
-	versions, err := s.Versions(ctx, a.ArtifactID)
-	if err != nil {
-		return false, err
-	}
-	replaced := slices.ContainsFunc(versions, func(v Artifact) bool { return v.Version > a.Version && v.State == artifact.Executed })
-	return !replaced, nil
 }
 
 // CopyToArchive copies a version's files to the archive prefix in class GLACIER
@@ -62,6 +43,9 @@ func (s Store) copyObject(ctx context.Context, f StoredFile, to string) error {
 		Bucket: &s.Bucket, Key: &to, CopySource: &source,
 		StorageClass: types.StorageClassGlacier, ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
 	})
+	if isGone(err) {
+		return &objects.IntegrityError{Bucket: s.Bucket, Key: f.Key, Want: f.ContentHash, Got: "nothing"}
+	}
 	if err != nil {
 		return fmt.Errorf("copy %s to %s: %w", f.Key, to, err)
 	}
@@ -77,6 +61,14 @@ func (s Store) copyObject(ctx context.Context, f StoredFile, to string) error {
 		return &objects.IntegrityError{Bucket: s.Bucket, Key: to, Want: want, Got: got}
 	}
 	return nil
+}
+
+// isGone tells whether an object, or the version of it that is meant, is not there
+// any more: trying again would not bring it back. A missing bucket is another
+// matter.
+func isGone(err error) bool {
+	failed, ok := errors.AsType[smithy.APIError](err)
+	return ok && (failed.ErrorCode() == "NoSuchKey" || failed.ErrorCode() == "NoSuchVersion")
 }
 
 // RemoveOriginals deletes the content that was copied to the archive. Deleting
