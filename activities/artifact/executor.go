@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"millrace/domain/artifact"
@@ -124,7 +126,7 @@ func (e Executor) fetch(ctx context.Context, v storage.Artifact, role artifact.R
 }
 
 func (e Executor) run(ctx context.Context, r workflows.RunRequest, spec artifact.Spec, run storage.Run, dir, file string) (workflows.RunResult, error) {
-	stdout, stderr, err := newOutputs(spec.Limits.OutputBytes)
+	stdout, stderr, err := newOutputs(min(spec.Limits.OutputBytes, artifact.MaxContent))
 	if err != nil {
 		return workflows.RunResult{}, err
 	}
@@ -142,14 +144,23 @@ func (e Executor) run(ctx context.Context, r workflows.RunRequest, spec artifact
 	run.Status, run.ExitCode, run.Detail = outcome.Status, outcome.ExitCode, outcome.Detail
 	run.FinishedAt, run.DurationMS = &finished, finished.Sub(run.StartedAt).Milliseconds()
 	run.Truncated = stdout.truncated || stderr.truncated
-	// The run is over whatever happens to the activity: what it left is kept.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
 	if err := e.keep(ctx, r.ArtifactID, &run, stdout, stderr); err != nil {
 		return workflows.RunResult{}, failure(err)
 	}
-	return workflows.RunResult{Status: string(run.Status), ExitCode: run.ExitCode, Detail: run.Detail}, nil
+	return resultOf(run), nil
 }
+
+// resultOf is how a run ended. One that says nothing of what it left has lost that,
+// which changes nothing of how it ended.
+func resultOf(run storage.Run) workflows.RunResult {
+	result := workflows.RunResult{Status: string(run.Status), ExitCode: run.ExitCode, Detail: run.Detail}
+	if run.Status == storage.Succeeded && len(run.ContentHashes) == 0 {
+		result.Detail = strings.TrimPrefix(result.Detail+"; "+noOutput, "; ")
+	}
+	return result
+}
+
+const noOutput = "its output could not be stored"
 
 // because tells why a run was ended from outside.
 func (o Outcome) because(cause error) Outcome {
@@ -165,8 +176,25 @@ func (o Outcome) because(cause error) Outcome {
 	return o
 }
 
-// keep stores what a run left and how it ended.
+// keep records how a run ended, then stores what it left. The run is over whatever
+// happens to the activity, and an outage of a store must not make a good run a lost
+// one: the server is shown that somebody is at it for as long as it takes.
 func (e Executor) keep(ctx context.Context, id string, run *storage.Run, stdout, stderr *output) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), workflows.RunKeep)
+	defer cancel()
+	defer e.signOfLife(ctx)()
+	if err := e.insist(ctx, "record how the run ended", func() error { return e.Store.Finish(ctx, id, *run) }); err != nil {
+		return err
+	}
+	err := e.insist(ctx, "store what the run left", func() error { return e.store(ctx, id, run, stdout, stderr) })
+	if err != nil {
+		run.ContentHashes = nil // the next one who looks finds none either
+		e.Logger.ErrorContext(ctx, "what a run left is lost", "run", run.RunID, "error", err)
+	}
+	return nil
+}
+
+func (e Executor) store(ctx context.Context, id string, run *storage.Run, stdout, stderr *output) error {
 	said, err := stdout.rewind()
 	if err != nil {
 		return err
@@ -178,8 +206,51 @@ func (e Executor) keep(ctx context.Context, id string, run *storage.Run, stdout,
 	if err := e.Store.KeepOutput(ctx, run, said, complained); err != nil {
 		return err
 	}
-	return e.Store.Finish(ctx, id, *run)
+	return e.Store.NoteOutput(ctx, id, *run)
 }
+
+// insist tries again until ctx ends or an error is final.
+func (e Executor) insist(ctx context.Context, what string, try func() error) error {
+	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
+		err := try()
+		if err == nil || typeOf(err) != "" {
+			return err
+		}
+		e.Logger.WarnContext(ctx, "it is tried again to "+what, "error", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
+}
+
+// signOfLife sends heartbeats until its result is called, whatever the answers are.
+func (e Executor) signOfLife(ctx context.Context) func() {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(e.every())
+		defer tick.Stop()
+		for {
+			call, end := context.WithTimeout(ctx, e.every())
+			_ = e.Heartbeat(call) // there is nothing left to end
+			end()
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func (e Executor) every() time.Duration { return cmp.Or(e.Every, defaultBeat) }
 
 // errSilent ends a run whose server can't be reached: it may have given the
 // worker up, and nothing may run beside what follows.
@@ -202,10 +273,7 @@ func (e Executor) guard(ctx context.Context, timeout time.Duration) (context.Con
 }
 
 func (e Executor) beat(ctx context.Context, end context.CancelCauseFunc) {
-	every := e.Every
-	if every == 0 {
-		every = defaultBeat
-	}
+	every := e.every()
 	acknowledged := time.Now()
 	tick := time.NewTicker(every)
 	defer tick.Stop()

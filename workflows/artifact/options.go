@@ -47,9 +47,12 @@ const (
 	// RunHeartbeat is the heartbeat timeout of a run. An executor that gets no
 	// heartbeat acknowledged for two thirds of it kills what it runs.
 	RunHeartbeat = 30 * time.Second
+	// RunKeep is how long an executor tries to record a run that is over and to store
+	// what it left, with heartbeats: stores come back.
+	RunKeep = 10 * time.Minute
 	// runGrace is what an executor may take beyond the run's own timeout to kill,
 	// store and report.
-	runGrace = 2 * time.Minute
+	runGrace = RunKeep + 2*time.Minute
 	// lostGrace is how long after a lost worker was noticed its script is surely
 	// dead: the heartbeat timeout again, and some.
 	lostGrace = RunHeartbeat + 15*time.Second
