@@ -22,7 +22,7 @@ type Payload struct {
 // Payloads is what the Temporal UI and CLI send to a codec server and get back.
 type Payloads struct {
 	_        struct{}  `additionalProperties:"true"`
-	Payloads []Payload `json:"payloads" nullable:"false"`
+	Payloads []Payload `json:"payloads,omitempty" nullable:"false" doc:"Absent where there is none, as for a query without arguments."`
 }
 
 type codecBody struct {

@@ -30,6 +30,10 @@ func TestCodecServerShowsWhatIsEncrypted(t *testing.T) {
 	require.Equal(t, http.StatusOK, decoded.Status)
 	require.JSONEq(t, plain, string(decoded.Body))
 
+	none := f.call(http.MethodPost, "/v1/codec/encode", admin, `{}`) // a query without arguments
+	require.Equal(t, http.StatusOK, none.Status)
+	require.JSONEq(t, `{}`, string(none.Body))
+
 	require.Equal(t, http.StatusForbidden, f.call(http.MethodPost, "/v1/codec/decode", reader, sealed).Status)
 	require.Equal(t, http.StatusBadRequest, f.call(http.MethodPost, "/v1/codec/decode", admin, `{"payloads":1}`).Status)
 	other := newFixture(t, server.Codec(temporalconf.Codec{Ring: newRing(t, "k2")}))

@@ -57,7 +57,7 @@ func clientOptions(logger *slog.Logger, registry prometheus.Registerer) (client.
 		return client.Options{}, err
 	}
 	if codec.Enabled() {
-		options.DataConverter = converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec)
+		options.DataConverter = blocking{DataConverter: converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec)}
 	}
 	options.Logger = log.NewStructuredLogger(logger)
 	if options.MetricsHandler, err = metricsHandler(registry); err != nil {
