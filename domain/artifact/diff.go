@@ -9,8 +9,14 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// MaxDiff bounds each side of a comparison in bytes.
-const MaxDiff = 256 << 10
+// Bounds of each side of a comparison: comparing takes time that grows with the
+// product of the lines.
+const (
+	// MaxDiff is in bytes.
+	MaxDiff = 256 << 10
+	// MaxDiffLines is in lines.
+	MaxDiffLines = 2_000
+)
 
 // Diff is the unified difference of two texts for reviewers. What is no text, or
 // too long to compare, is told in a sentence.
@@ -18,7 +24,7 @@ func Diff(beforeName, afterName string, before, after []byte) (string, error) {
 	switch {
 	case bytes.Equal(before, after):
 		return "", nil
-	case len(before) > MaxDiff || len(after) > MaxDiff:
+	case long(before) || long(after):
 		return "the files differ and are too long to compare\n", nil
 	case !isText(before) || !isText(after):
 		return "the files differ and are no text\n", nil
@@ -42,6 +48,10 @@ func lines(text []byte) []string {
 	}
 	split[last] += "\n\\ No newline at end of file\n"
 	return split
+}
+
+func long(text []byte) bool {
+	return len(text) > MaxDiff || bytes.Count(text, []byte("\n")) > MaxDiffLines
 }
 
 func isText(body []byte) bool { return utf8.Valid(body) && !bytes.ContainsRune(body, 0) }

@@ -17,9 +17,10 @@ func TestReviewersSeeWhatChanged(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, text, "-x\n\\ No newline at end of file\n+x\n")
 	for want, sides := range map[string][2][]byte{
-		"":         {[]byte("same"), []byte("same")},
-		"no text":  {[]byte("a"), {0, 1}},
-		"too long": {[]byte("a"), bytes.Repeat([]byte("b\n"), artifact.MaxDiff)},
+		"":             {[]byte("same"), []byte("same")},
+		"no text":      {[]byte("a"), {0, 1}},
+		"too long":     {[]byte("a"), bytes.Repeat([]byte("b"), artifact.MaxDiff+1)},
+		"are too long": {[]byte("a"), bytes.Repeat([]byte("b\n"), artifact.MaxDiffLines+1)},
 	} {
 		text, err := artifact.Diff("a", "b", sides[0], sides[1])
 		require.NoError(t, err)
