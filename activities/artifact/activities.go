@@ -83,7 +83,7 @@ func (a Activities) Prepare(ctx context.Context, r artifact.Request) (workflows.
 			return workflows.Prepared{}, failure(err)
 		}
 	}
-	if r.Spec.Policy, err = r.Spec.Policy.Complete(r.Author, members, artifact.Rollbackable(r.Files)); err != nil {
+	if r.Spec.Policy, err = r.CompletePolicy(members); err != nil {
 		return workflows.Prepared{}, failure(err)
 	}
 	p, err := a.store(ctx, r.ArtifactID, r.Version, r.Spec, r.Files)
@@ -191,7 +191,7 @@ func (a Activities) Commit(ctx context.Context, s workflows.Step) (workflows.Wri
 		Decision: s.Decision, Earlier: s.Earlier, Head: storage.HeadMove(s.Head), Run: s.Run, ArchivePrefix: s.ArchivePrefix,
 	}
 	if s.BundleHash != "" {
-		step.Content = &storage.Content{Files: placed(s.ArtifactID, s.Version, s.Files), BundleHash: s.BundleHash}
+		step.Content = &storage.Content{Files: placed(s.ArtifactID, s.Version, s.Files), BundleHash: s.BundleHash, Spec: s.Spec}
 	}
 	if s.Undo != nil {
 		step.Undo = &storage.Undo{

@@ -130,6 +130,19 @@ func (p Policy) Complete(author string, members map[string][]string, hasRollback
 	return p, nil
 }
 
+// CompletePolicy is Complete for what a request asks. A draft leaves open what is
+// to be done on failure, unless its author said it: the files may still change.
+func (r Request) CompletePolicy(members map[string][]string) (Policy, error) {
+	p, err := r.Spec.Policy.Complete(r.Author, members, Rollbackable(r.Files))
+	if err == nil && r.Draft {
+		p.OnFailure = r.Spec.Policy.OnFailure
+	}
+	return p, err
+}
+
+// Freeze completes what a draft left open, by its final files.
+func (p Policy) Freeze(files []File) Policy { return p.withDefaults(Rollbackable(files)) }
+
 func (p Policy) withDefaults(hasRollback bool) Policy {
 	if p.Required == 0 {
 		p.Required = 1

@@ -60,12 +60,16 @@ type Step struct {
 	ArchivePrefix string `json:"archive_prefix,omitempty"`
 	// ran is the newest version that had run when an undo was looked into.
 	ran int
+	// specHash is that of the content's spec.
+	specHash string
 }
 
 // Content is the files of a version and what is approved of them.
 type Content struct {
 	Files      []StoredFile `json:"files"`
 	BundleHash string       `json:"bundle_hash"`
+	// Spec is that of a draft once it is completed, nil where it stays.
+	Spec *artifact.Spec `json:"spec,omitempty"`
 }
 
 // Written is a step as it stands in the store.
@@ -90,6 +94,13 @@ func (s Store) CommitOnce(ctx context.Context, step Step) (Written, error) {
 		if err := artifact.Transit(step.From, step.To); err != nil {
 			return Written{}, err
 		}
+	}
+	if step.Content != nil && step.Content.Spec != nil {
+		canonical, err := artifact.Canonical(*step.Content.Spec)
+		if err != nil {
+			return Written{}, err
+		}
+		step.specHash = artifact.HashOf(canonical)
 	}
 	if step.Head == HeadUndo {
 		ran, err := s.newestToUndo(ctx, step)
@@ -231,6 +242,9 @@ func (s Store) versionChange(step Step) table.Change {
 	}
 	if step.Content != nil {
 		set["files"], set["bundle_hash"] = step.Content.Files, step.Content.BundleHash
+		if spec := step.Content.Spec; spec != nil {
+			set["spec"], set["spec_hash"] = *spec, step.specHash
+		}
 	}
 	if step.ArchivePrefix != "" {
 		set["archive_prefix"] = step.ArchivePrefix

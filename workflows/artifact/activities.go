@@ -126,20 +126,22 @@ type Undo struct {
 
 // Step is one change of a version that is written in one transaction.
 type Step struct {
-	ArtifactID    string             `json:"artifact_id"`
-	Version       int                `json:"version"`
-	Record        artifact.Record    `json:"record"`
-	From          artifact.State     `json:"from"`
-	To            artifact.State     `json:"to"`
-	Reason        string             `json:"reason,omitempty"`
-	Decision      *artifact.Decision `json:"decision,omitempty"`
-	Earlier       *time.Time         `json:"earlier,omitempty"`
-	Head          string             `json:"head,omitempty"`
-	Run           string             `json:"run,omitempty"`
-	Files         []artifact.File    `json:"files,omitempty"`
-	BundleHash    string             `json:"bundle_hash,omitempty"`
-	Undo          *Undo              `json:"undo,omitempty"`
-	ArchivePrefix string             `json:"archive_prefix,omitempty"`
+	ArtifactID string             `json:"artifact_id"`
+	Version    int                `json:"version"`
+	Record     artifact.Record    `json:"record"`
+	From       artifact.State     `json:"from"`
+	To         artifact.State     `json:"to"`
+	Reason     string             `json:"reason,omitempty"`
+	Decision   *artifact.Decision `json:"decision,omitempty"`
+	Earlier    *time.Time         `json:"earlier,omitempty"`
+	Head       string             `json:"head,omitempty"`
+	Run        string             `json:"run,omitempty"`
+	Files      []artifact.File    `json:"files,omitempty"`
+	BundleHash string             `json:"bundle_hash,omitempty"`
+	// Spec is that of a draft once it is completed.
+	Spec          *artifact.Spec `json:"spec,omitempty"`
+	Undo          *Undo          `json:"undo,omitempty"`
+	ArchivePrefix string         `json:"archive_prefix,omitempty"`
 }
 
 // VersionRef names a version.

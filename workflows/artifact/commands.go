@@ -294,10 +294,7 @@ func (l *lifecycle) do(ctx workflow.Context, c Command, by CheckResult) error {
 	case artifact.Replace:
 		return l.replace(ctx, c)
 	case artifact.Submit:
-		if err := l.move(ctx, artifact.InReview, c.Actor, c.Comment, nil); err != nil {
-			return err
-		}
-		return l.publish(ctx)
+		return l.submit(ctx, c)
 	case artifact.Approve, artifact.Reject:
 		return l.decide(ctx, c, by)
 	case artifact.Withdraw:

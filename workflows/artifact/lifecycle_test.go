@@ -3,6 +3,7 @@ package artifact
 import (
 	"errors"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,14 +59,86 @@ func TestADraftIsReplacedSubmittedAndThenFrozen(t *testing.T) {
 	s.whole()
 }
 
+// TestADraftIsCompletedFromItsFinalFiles has the rollback come or go after the
+// draft was made.
+func TestADraftIsCompletedFromItsFinalFiles(t *testing.T) {
+	both := request().Files
+	for name, c := range map[string]struct {
+		first, last []artifact.File
+		said, want  string
+	}{
+		"a rollback comes":     {both[:1], both, "", artifact.Compensate},
+		"a rollback goes":      {both, both[:1], "", artifact.Keep},
+		"the author wants one": {both[:1], both, artifact.Keep, artifact.Keep},
+	} {
+		s := newStory(t)
+		s.run = func(r RunRequest) (RunResult, error) {
+			if r.Role == artifact.Primary {
+				return RunResult{Status: RunFailed, ExitCode: 1}, nil
+			}
+			return RunResult{Status: RunSucceeded}, nil
+		}
+		var draft string
+		s.at(time.Minute, func() {
+			require.Equal(t, c.said, s.created[0].Request.Spec.Policy.OnFailure, name)
+			require.NoError(t, s.update(DoorReplace, map[string]any{"actor": "user:author", "files": c.last}).rejected)
+		})
+		s.at(2*time.Minute, func() {
+			draft = s.bundle()
+			s.update(DoorSubmit, map[string]any{"actor": "user:author", "bundle_hash": draft})
+		})
+		s.at(3*time.Minute, func() {
+			require.Equal(t, artifact.InReview, s.status().State, name)
+			require.Equal(t, c.said != "", draft == s.bundle(), "what is approved names what happens: %s", name)
+			s.decide("user:a", artifact.Approve)
+		})
+		require.NoError(t, s.tell(request(func(r *artifact.Request) {
+			r.Draft, r.Files, r.Spec.Policy.OnFailure = true, c.first, c.said
+		})), name)
+		step := s.steps[1]
+		require.Equal(t, artifact.InReview, step.To)
+		if c.said == "" {
+			require.Equal(t, c.want, step.Spec.Policy.OnFailure, name)
+			bundle, err := artifact.BundleHash(c.last, *step.Spec)
+			require.NoError(t, err)
+			require.Equal(t, bundle, step.BundleHash, name)
+		} else {
+			require.Nil(t, step.Spec, name)
+		}
+		require.Equal(t, c.want == artifact.Compensate, slices.Contains(s.path(), artifact.Compensated), name)
+		s.whole()
+	}
+}
+
+func TestANewerRunIsNotUndoneFrom(t *testing.T) {
+	s := newStory(t)
+	s.commit = func(step Step) error {
+		if step.To == artifact.Compensating {
+			return temporal.NewNonRetryableApplicationError("newer_ran: version 2 ran after version 1: undo it first", ErrRefused, nil)
+		}
+		return nil
+	}
+	var undo *answer
+	s.at(time.Minute, func() { s.decide("user:a", artifact.Approve) })
+	s.at(time.Hour, func() { undo = s.update(DoorCompensate, map[string]any{"actor": "user:b"}) })
+	s.at(2*time.Hour, func() {
+		require.Equal(t, artifact.Executed, s.status().State)
+		require.Contains(t, s.status().Refusals[0].Reason, "newer_ran")
+	})
+	require.NoError(t, s.tell(request()))
+	require.NoError(t, undo.rejected)
+	var refused *temporal.ApplicationError
+	require.ErrorAs(t, undo.failed, &refused)
+	require.Equal(t, ErrRefused, refused.Type())
+	require.Equal(t, []artifact.State{artifact.InReview, artifact.Approved, artifact.Executing, artifact.Executed, artifact.Archived}, s.path())
+}
+
 func TestAReplacementForOtherFilesIsRefusedThroughBothDoors(t *testing.T) {
 	s := newStory(t)
 	files := []artifact.File{{Role: artifact.Primary, Filename: "other.sh", ContentHash: hash, S3VersionID: "3"}}
 	var forged, unbound, good *answer
 	s.at(time.Minute, func() {
-		policy, err := request().Spec.Policy.Complete("user:author", nil, true)
-		require.NoError(t, err)
-		bundle, err := artifact.BundleHash(files, artifact.Spec{Kind: artifact.Script, Limits: s.created[0].Request.Spec.Limits, Args: s.created[0].Request.Spec.Args, Policy: policy})
+		bundle, err := artifact.BundleHash(files, s.created[0].Request.Spec)
 		require.NoError(t, err)
 		signed := map[string]any{"actor": "user:author", "at": start.Add(30 * time.Second), "signature": "x", "bundle_hash": bundle, "files": files}
 		with := func(name string, value any) map[string]any {

@@ -65,7 +65,27 @@ func (l *lifecycle) replace(ctx workflow.Context, c Command) error {
 	if err != nil {
 		return err
 	}
-	l.request.Files, l.BundleHash = p.Files, p.BundleHash
+	return l.publish(ctx)
+}
+
+// submit freezes a draft. What its author left open is completed from the final
+// files, which makes it another bundle.
+func (l *lifecycle) submit(ctx workflow.Context, c Command) error {
+	var change func(*Step)
+	spec := l.request.Spec
+	if spec.Policy.OnFailure == "" {
+		spec.Policy = spec.Policy.Freeze(l.request.Files)
+		request := ContentRequest{ArtifactID: l.request.ArtifactID, Version: l.request.Version, Spec: spec, Files: l.request.Files}
+		var p Prepared
+		err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, contentOptions("Complete the draft")), ContentActivity, request).Get(ctx, &p)
+		if err != nil {
+			return err
+		}
+		change = func(s *Step) { s.Files, s.BundleHash, s.Spec = p.Files, p.BundleHash, &spec }
+	}
+	if err := l.move(ctx, artifact.InReview, c.Actor, c.Comment, change); err != nil {
+		return err
+	}
 	return l.publish(ctx)
 }
 

@@ -43,6 +43,12 @@ func (l *lifecycle) commit(ctx workflow.Context, name string, to artifact.State,
 		return err
 	}
 	l.adopt(step, written, chain)
+	if step.BundleHash != "" {
+		l.request.Files, l.BundleHash = step.Files, step.BundleHash
+	}
+	if step.Spec != nil {
+		l.request.Spec = *step.Spec
+	}
 	if to != l.State {
 		l.Reason = cut(reason, maxReason)
 		l.enter(to, l.LastAt)

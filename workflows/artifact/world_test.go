@@ -62,7 +62,7 @@ func (d *desk) activities() map[string]any {
 					return Prepared{}, err
 				}
 			}
-			policy, err := r.Spec.Policy.Complete(r.Author, nil, artifact.Rollbackable(r.Files))
+			policy, err := r.CompletePolicy(nil)
 			if err != nil {
 				return Prepared{}, applicationError(err)
 			}
