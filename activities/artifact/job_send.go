@@ -61,6 +61,9 @@ func (j Jobs) send(ctx context.Context, r workflows.JobRequest) (workflows.JobSe
 	if err != nil {
 		return workflows.JobSent{}, err
 	}
+	if err := j.first(ctx, v, r); err != nil {
+		return workflows.JobSent{}, err
+	}
 	running, err := j.claim(ctx, v, r)
 	if err != nil {
 		return workflows.JobSent{}, err
@@ -106,6 +109,27 @@ func (j Jobs) document(ctx context.Context, v storage.Artifact, r workflows.JobR
 		ContentHash: file.ContentHash, ContentBase64: base64.StdEncoding.EncodeToString(content),
 		TimeoutSeconds: int64(v.Spec.Limits.Timeout.Of() / time.Second),
 	}, nil
+}
+
+// first refuses a job of a lifecycle that was set back: of a version whose run is
+// over, and a second one with the primary file for a factory that had one.
+func (j Jobs) first(ctx context.Context, v storage.Artifact, r workflows.JobRequest) error {
+	if r.Role != artifact.Primary {
+		return nil // undoing is done at least once
+	}
+	if v.State.Settled() || v.State == artifact.Compensating {
+		return fmt.Errorf("version %d of %s is %s: %w", v.Version, v.ArtifactID, v.State, storage.ErrConflict)
+	}
+	runs, err := j.Store.Runs(ctx, r.ArtifactID, r.Version)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if run.RunID != r.RunID && run.FactoryID == r.FactoryID && run.Role == artifact.Primary && run.Status != storage.NeverBegan {
+			return temporal.NewNonRetryableApplicationError("the factory had this job before, as run "+run.RunID, workflows.ErrSentBefore, nil)
+		}
+	}
+	return nil
 }
 
 // claim writes down whose run it is and that it runs. It tells whether the run

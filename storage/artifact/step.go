@@ -132,6 +132,11 @@ func (s Store) whyRefused(ctx context.Context, step Step) (Written, error) {
 	if current.ChainLast == step.Record.Hash {
 		return Written{Record: step.Record, Run: step.Run}, nil
 	}
+	if current.ChainLength > lengthOf(step.Record) && (step.Head == HeadRun || step.Head == HeadUndo) {
+		// A writer that does not know whether it has begun a run waits for it: this is
+		// one that was set back, and its run is over or another's.
+		return Written{}, fmt.Errorf("the run of step %s was begun before: %w", step.Record.Step, ErrConflict)
+	}
 	if current.ChainLength >= lengthOf(step.Record) { // it may have gone on since
 		return s.madeBefore(ctx, step)
 	}
@@ -166,15 +171,31 @@ func (s Store) madeBefore(ctx context.Context, step Step) (Written, error) {
 	if !found || made.Prev != want.Prev || made.Actor != want.Actor || made.Subject != want.Subject {
 		return Written{}, conflict(step)
 	}
+	if step.Decision != nil {
+		if same, err := s.decidedBefore(ctx, step, made.At); err != nil || !same {
+			return Written{}, cmp.Or(err, conflict(step))
+		}
+	}
 	written := Written{Record: made, Run: step.Run}
 	if step.Head == HeadRun || step.Head == HeadUndo {
 		head, err := s.Head(ctx, step.ArtifactID)
 		if err != nil {
 			return Written{}, err
 		}
-		written.Run = cmp.Or(head.ExecutingRun, step.Run)
+		if head.ExecutingRun == "" {
+			return Written{}, conflict(step)
+		}
+		written.Run = head.ExecutingRun
 	}
 	return written, nil
+}
+
+// decidedBefore tells whether the decision that was recorded at a time is that of
+// the step: one of the same actor may say the opposite.
+func (s Store) decidedBefore(ctx context.Context, step Step, at time.Time) (bool, error) {
+	var item Approval
+	found, err := s.Table.Get(ctx, table.Key{Partition: partition(step.ArtifactID), Sort: "APPROVAL#" + artifact.Timestamp(at)}, &item)
+	return found && item.Version == step.Version && item.Verb == step.Decision.Verb && item.BundleHash == step.Decision.BundleHash, err
 }
 
 func (s Store) stepWrites(ctx context.Context, step Step) ([]types.TransactWriteItem, error) {

@@ -21,6 +21,10 @@ const (
 	HealthActivity = "ReadFactoryHealth"
 )
 
+// ErrSentBefore is the error type of a job that its factory had before under
+// another run id, by a lifecycle that was set back since.
+const ErrSentBefore = "SentBefore"
+
 // JobResultSignal tells a lifecycle how a device's job ended; its payload is a
 // JobResult. It is only a hint, for anybody may signal: the Execution item is read
 // before it counts. A second one, one for a run that is settled and one for a run

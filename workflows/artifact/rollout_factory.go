@@ -157,6 +157,9 @@ func (l *lifecycle) doJob(safe workflow.Context, factoryID string, role artifact
 	}
 	out := JobSent{SentAt: workflow.Now(safe)}
 	err := sent.Get(safe, &out)
+	if typeOf(err) == ErrSentBefore { // nobody knows what it did
+		return done{RunResult: RunResult{Status: RunWorkerLost, ExitCode: -1, Detail: short(messageOf(err))}, began: true, endedAt: workflow.Now(safe).UTC()}
+	}
 	if isFinal(err) {
 		return l.settleJob(safe, runID, RunFailed, err)
 	}
