@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -11,6 +12,22 @@ import (
 type Input struct {
 	Request artifact.Request `json:"request"`
 	Carry   *Carry           `json:"carry,omitempty"`
+
+	// unknown tells of a field that nobody knows, in what somebody asks for.
+	unknown error
+}
+
+// UnmarshalJSON reads the input, and keeps what it does not know for the lifecycle
+// to refuse. A carry comes from a lifecycle of any age, and may have anything.
+func (in *Input) UnmarshalJSON(body []byte) error {
+	type plain Input
+	if err := json.Unmarshal(body, (*plain)(in)); err != nil {
+		return err
+	}
+	if in.Carry == nil {
+		in.unknown = artifact.DecodeStrict("input", body, new(plain))
+	}
+	return nil
 }
 
 // Carry is the whole state of a lifecycle, which continue-as-new hands on.
@@ -36,6 +53,8 @@ type Carry struct {
 	Requested bool `json:"requested,omitempty"`
 	// NotBefore holds back the next try of what had to wait.
 	NotBefore time.Time `json:"not_before,omitzero"`
+	// Turns is how often the version has asked for its turn to run in vain.
+	Turns int `json:"turns,omitempty"`
 	// Began tells whether a run of the primary file began.
 	Began bool `json:"began,omitempty"`
 	// Holder is the run for which HEAD is held.
@@ -91,7 +110,10 @@ type Status struct {
 	BundleHash string         `json:"bundle_hash"`
 	Tally      artifact.Tally `json:"tally"`
 	WaitingFor string         `json:"waiting_for"`
-	Until      time.Time      `json:"until,omitzero"`
+	// Until is when the version does something by itself: remind, expire, run, archive.
+	Until time.Time `json:"until,omitzero"`
+	// ExpiresAt is when the draft, the review or the approval ends.
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	// Reason is why the version came to its state, as its transition tells.
 	Reason   string    `json:"reason,omitempty"`
 	Refused  int       `json:"refused"`

@@ -107,6 +107,9 @@ func (l *lifecycle) register(ctx workflow.Context) error {
 // validate refuses an Update before it is taken into the history.
 func (l *lifecycle) validate(ctx workflow.Context, door string, raw converter.RawValue) error {
 	c, err := read(door, raw)
+	if err == nil {
+		err = c.CheckWords()
+	}
 	if err != nil {
 		return applicationError(err)
 	}
@@ -166,6 +169,9 @@ func (l *lifecycle) signal(ctx workflow.Context, door string, raw converter.RawV
 		return
 	}
 	c, err := read(door, raw)
+	if words := c.CheckWords(); err == nil && words != nil && workflow.GetVersion(ctx, strictInput, workflow.DefaultVersion, today) >= today {
+		err = words
+	}
 	if err != nil {
 		l.refuse(ctx, c, fmt.Errorf("%s: %w", door, err))
 		return
@@ -300,7 +306,7 @@ func (l *lifecycle) do(ctx workflow.Context, c Command, by CheckResult) error {
 	case artifact.Withdraw:
 		return l.settle(ctx, artifact.Withdrawn, c.Actor, c.Comment)
 	case artifact.Execute:
-		l.Requested, l.NotBefore = true, time.Time{}
+		l.Requested, l.NotBefore, l.Turns = true, time.Time{}, 0
 		return l.commit(ctx, "requested", l.State, c.Actor, c.Comment, nil)
 	case artifact.Undo:
 		return l.startUndo(ctx, c.Actor, c.Comment)

@@ -20,9 +20,13 @@ var (
 
 // status is the answer to the query.
 func (l *lifecycle) status() Status {
+	expires := l.expiresAt()
+	if l.State == artifact.Draft {
+		expires = l.draftExpires()
+	}
 	return Status{
 		ArtifactID: l.request.ArtifactID, Version: l.request.Version, Kind: l.request.Spec.Kind, Author: l.request.Author,
-		State: l.State, Since: l.Since, BundleHash: l.BundleHash, Tally: l.tally(), WaitingFor: l.waiting, Until: l.until,
+		State: l.State, Since: l.Since, BundleHash: l.BundleHash, Tally: l.tally(), WaitingFor: l.waiting, Until: l.until, ExpiresAt: expires,
 		Reason: l.Reason, Refused: l.Refused, Refusals: l.Refusals, Runs: l.Runs, Undo: l.Undo, Rollout: l.Rollout,
 	}
 }
@@ -71,7 +75,9 @@ func (l *lifecycle) details() string {
 }
 
 // cell is a text as a cell of a table.
-func cell(text string) string { return strings.NewReplacer("|", "\\|", "\n", " ").Replace(text) }
+func cell(text string) string {
+	return artifact.Printable(strings.NewReplacer("|", "\\|", "\n", " ").Replace(text))
+}
 
 // table shows how far each factory is.
 func (r *Rollout) table() string {

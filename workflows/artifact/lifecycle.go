@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -49,6 +50,9 @@ func newLifecycle(ctx workflow.Context, in Input) (*lifecycle, error) {
 	}
 	request, err := in.Request.Check()
 	if err != nil {
+		return nil, applicationError(err)
+	}
+	if err := cmp.Or(in.unknown, request.CheckWords()); err != nil && workflow.GetVersion(ctx, strictInput, workflow.DefaultVersion, today) >= today {
 		return nil, applicationError(err)
 	}
 	l.request = request

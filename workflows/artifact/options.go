@@ -79,6 +79,9 @@ const (
 	undoWait     = 10 * time.Second
 	// busyWait is how long a version waits before it asks for its turn again.
 	busyWait = 10 * time.Second
+	// maxBusyWait is what that wait grows to, doubled at most maxTurns times.
+	maxBusyWait = 5 * time.Minute
+	maxTurns    = 5
 	// archiveRetry is how long a failed archive waits.
 	archiveRetry = 24 * time.Hour
 )

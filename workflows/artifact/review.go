@@ -38,11 +38,15 @@ func (l *lifecycle) wait(ctx workflow.Context, until time.Time, what string) err
 
 // draft waits for the author.
 func (l *lifecycle) draft(ctx workflow.Context) error {
-	expires := l.Since.Add(l.request.Spec.Policy.DraftExpiresAfter.Of())
+	expires := l.draftExpires()
 	if !workflow.Now(ctx).Before(expires) {
 		return l.settle(ctx, artifact.Expired, artifact.System, "the draft was never submitted")
 	}
 	return l.wait(ctx, expires, "the author submits")
+}
+
+func (l *lifecycle) draftExpires() time.Time {
+	return l.Since.Add(l.request.Spec.Policy.DraftExpiresAfter.Of())
 }
 
 // replace stores new content of a draft.
@@ -216,7 +220,7 @@ func (l *lifecycle) begin(ctx workflow.Context) error {
 	err := l.move(ctx, artifact.Executing, artifact.System, "", func(s *Step) { s.Head, s.Run = headRun, run })
 	switch typeOf(err) {
 	case ErrBusy:
-		l.NotBefore = workflow.Now(ctx).Add(busyWait)
+		l.NotBefore = workflow.Now(ctx).Add(l.turnWait(ctx))
 		return nil
 	case ErrSuperseded:
 		return l.settle(ctx, artifact.Superseded, artifact.System, messageOf(err))
@@ -229,6 +233,17 @@ func (l *lifecycle) begin(ctx workflow.Context) error {
 	}
 	l.Runs = remember(l.Runs, RunInfo{RunID: l.Holder, Role: artifact.Primary, Status: "running", At: workflow.Now(ctx)}, maxRuns)
 	return nil
+}
+
+// turnWait is how long to wait before asking for a turn again: twice as long each
+// time. The timers of a history from before fired every ten seconds.
+func (l *lifecycle) turnWait(ctx workflow.Context) time.Duration {
+	if workflow.GetVersion(ctx, patientTurns, workflow.DefaultVersion, today) < today {
+		return busyWait
+	}
+	wait := min(busyWait<<min(l.Turns, maxTurns), maxBusyWait)
+	l.Turns++
+	return wait
 }
 
 // isTimeout tells whether an activity's error is a timeout of a kind.

@@ -10,6 +10,11 @@ const (
 	storedAnswers = "stored-answers"
 	// freshLooks has factories heard again before the next wave, and before the end.
 	freshLooks = "fresh-looks"
+	// strictInput has start inputs with unknown fields refused, and words with
+	// control characters.
+	strictInput = "strict-input"
+	// patientTurns has a version that waits for its turn ask ever less often.
+	patientTurns = "patient-turns"
 
 	today = 1
 )
