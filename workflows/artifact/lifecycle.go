@@ -74,6 +74,10 @@ func (l *lifecycle) run(ctx workflow.Context) error {
 			return l.continueAsNew(ctx)
 		}
 		err := l.live(ctx)
+		if temporal.IsCanceledError(err) && l.leftToUndo(ctx) {
+			ctx, _ = workflow.NewDisconnectedContext(ctx) // nothing can cancel it once more
+			continue
+		}
 		if temporal.IsCanceledError(err) {
 			return l.cancelled(ctx, err)
 		}
@@ -164,6 +168,12 @@ func (l *lifecycle) local(ctx workflow.Context, summary, name string, request, r
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, storeOptions(summary)), name, request).Get(ctx, result)
+}
+
+// leftToUndo tells whether a cancelled lifecycle must stay open: an undo that
+// failed is to be tried again, which nobody else could do.
+func (l *lifecycle) leftToUndo(ctx workflow.Context) bool {
+	return l.State == artifact.CompensationFailed && workflow.GetVersion(ctx, openUndos, workflow.DefaultVersion, today) >= today
 }
 
 // cancelled ends a lifecycle whose workflow was cancelled: what was not decided

@@ -19,6 +19,8 @@ type plant struct {
 	// fails has the device's jobs with the primary file fail, silent leaves them
 	// without an answer, refused has them never sent.
 	fails, silent, refused bool
+	// had has the factory know the job from before a reset.
+	had bool
 	// stale has no news after the job.
 	stale bool
 	// quiet is when the factory was heard last, where it fell silent.
@@ -121,6 +123,9 @@ func (p *plants) send(r JobRequest) (JobSent, error) {
 		return JobSent{}, err
 	}
 	plant := p.byID[r.FactoryID]
+	if plant.had && r.Role == artifact.Primary {
+		return JobSent{}, temporal.NewNonRetryableApplicationError("the factory had this job before, as run x", ErrSentBefore, nil)
+	}
 	if plant.refused && r.Role == artifact.Primary {
 		return JobSent{}, temporal.NewNonRetryableApplicationError("the broker refuses the topic", ErrForbidden, nil)
 	}

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -281,6 +282,32 @@ func TestALockThatIsLostStopsTheRollout(t *testing.T) {
 	require.NoError(t, s.tell(jobRequest(args)))
 	require.Contains(t, s.reasonOf(artifact.Failed), "the lock of factory plant-4 was lost to artifact/other/v7")
 	require.Equal(t, []string{"primary plant-1", "rollback plant-1"}, s.plants.jobs())
+}
+
+func TestAnUndoThatFailedCanBeTriedAgainAfterACancellation(t *testing.T) {
+	s := newRolloutStory(t, four...)
+	s.plants.byID["plant-1"].brokenUndos = 5
+	s.at(5*time.Minute, s.env.CancelWorkflow)
+	var again *answer
+	s.at(2*time.Hour, func() {
+		require.Equal(t, artifact.CompensationFailed, s.status().State)
+		again = s.update(DoorCompensate, map[string]any{"actor": "user:b"})
+	})
+	require.NoError(t, s.tell(jobRequest(inThree(four...))), "it lives on until its archive")
+	require.NoError(t, errors.Join(again.rejected, again.failed))
+	path := s.path()
+	require.Equal(t, []artifact.State{artifact.CompensationFailed, artifact.Compensating, artifact.Compensated, artifact.Archived}, path[len(path)-4:])
+	require.Len(t, s.plants.jobs(), 7)
+}
+
+func TestAJobFromBeforeAResetCountsAsDone(t *testing.T) {
+	s := newRolloutStory(t, four...)
+	s.plants.byID["plant-2"].had = true
+	require.NoError(t, s.tell(jobRequest(inThree(four...))))
+	require.Contains(t, s.reasonOf(artifact.Failed), "plant-2 (wave 2): the factory had this job before")
+	require.Contains(t, s.plants.jobs(), "rollback plant-2")
+	require.NotContains(t, s.plants.jobs(), "primary plant-4")
+	require.Contains(t, s.path(), artifact.Compensated)
 }
 
 func TestACancelledRolloutIsUndone(t *testing.T) {

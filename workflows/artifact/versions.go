@@ -15,6 +15,8 @@ const (
 	strictInput = "strict-input"
 	// patientTurns has a version that waits for its turn ask ever less often.
 	patientTurns = "patient-turns"
+	// openUndos has a cancelled lifecycle stay open while something is left to undo.
+	openUndos = "open-undos"
 
 	today = 1
 )
