@@ -22,12 +22,12 @@ type jobEnvelope struct {
 	TraceID    string `json:"trace_id"`
 }
 
-// decodeJobEnvelope reads a queue message; one that is no envelope is the body of
-// an envelope without a topic.
+// decodeJobEnvelope reads a queue message; one that is no envelope, whatever else it
+// is, is the body of an envelope without a topic.
 func decodeJobEnvelope(m queue.Message, now time.Time) jobEnvelope {
 	var e jobEnvelope
-	if json.Unmarshal([]byte(m.Body), &e) != nil {
-		e = jobEnvelope{Body: []byte(m.Body), TraceID: m.ID}
+	if json.Unmarshal([]byte(m.Body), &e) != nil || len(e.Body) == 0 || e.Topic == "" {
+		e = jobEnvelope{Body: []byte(m.Body)} // at a key of its own hash
 	}
 	if e.ReceivedAt <= 0 || e.ReceivedAt > now.UnixMilli() {
 		e.ReceivedAt = now.UnixMilli()

@@ -201,6 +201,12 @@ func TestRepliesThatCanNotBeUsedAreQuarantinedWithTheReason(t *testing.T) {
 		"telemetry": {func(m *mailroom) queue.Message {
 			return envelope(m.T, "aegis/factory-a/factory_state", []byte("{}"), m.now)
 		}, "topic"},
+		"JSON of somebody else": {func(*mailroom) queue.Message { return queue.Message{ID: "m-1", Body: `{"hello":"lost?"}`} }, "topic"},
+		"null":                  {func(*mailroom) queue.Message { return queue.Message{ID: "m-1", Body: "null"} }, "topic"},
+		"no body": {func(m *mailroom) queue.Message {
+			return envelope(m.T, artifact.JobResultTopic("factory-a", runID(1)), nil, m.now)
+		}, "topic"},
+		"no topic":    {func(m *mailroom) queue.Message { return envelope(m.T, "", []byte("{}"), m.now) }, "topic"},
 		"no envelope": {func(*mailroom) queue.Message { return queue.Message{ID: "m/1", Body: "?"} }, "topic"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,6 +221,25 @@ func TestRepliesThatCanNotBeUsedAreQuarantinedWithTheReason(t *testing.T) {
 			require.Empty(t, m.told)
 		})
 	}
+}
+
+func TestMessagesThatAreNoEnvelopesAreKeptEachForItself(t *testing.T) {
+	m := newMailroom(t)
+	bodies := []string{"{}", "null", "[]", `{"hello":"lost?"}`, `{"body":"","topic":"aegis/factory-a/jobs/x/result"}`, `{"topic":7}`, "?"}
+	for _, body := range bodies {
+		m.took(queue.Message{ID: "m-1", Body: body}, jobQuarantined)
+	}
+	var kept []string
+	for object, err := range m.Quarantine.List(t.Context(), "", "") {
+		require.NoError(t, err)
+		content, err := m.Quarantine.Get(t.Context(), object.Key, 1<<20)
+		require.NoError(t, err)
+		var refusal factory.Refusal
+		require.NoError(t, json.Unmarshal(content, &refusal))
+		kept = append(kept, string(refusal.Body))
+		require.Contains(t, object.Key, strings.TrimPrefix(artifact.HashOf(refusal.Body), "sha256:"))
+	}
+	require.ElementsMatch(t, bodies, kept)
 }
 
 func TestALifecycleThatHasEndedIsNotWaitedFor(t *testing.T) {

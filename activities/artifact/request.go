@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"millrace/domain/artifact"
 	storage "millrace/storage/artifact"
@@ -28,11 +29,13 @@ type Requests struct {
 	AllowPrivate bool
 }
 
-// maxResponse bounds what is kept of a response.
-const maxResponse = 1 << 20
+// beyondLimit is how much of a response is read and dropped beyond what is kept of
+// it, so that it is known to be longer; the rest is not waited for.
+const beyondLimit = 1
 
 // Run sends the request with the file as its body. The run's id is the
-// idempotency key. 2xx is success; redirects are not followed.
+// idempotency key. 2xx is success; redirects are not followed. What the response
+// says is kept up to the limit of output.
 func (r Requests) Run(ctx context.Context, job Job) (Outcome, error) {
 	args, err := job.Spec.HTTPArgs()
 	if err != nil {
@@ -65,16 +68,30 @@ func (r Requests) Run(ctx context.Context, job Job) (Outcome, error) {
 	}
 	response, err := r.client().Do(request)
 	if err != nil {
-		return Outcome{Status: storage.RunFailed, ExitCode: -1, Detail: withoutURL(err)}, nil
+		return Outcome{Status: storage.RunFailed, ExitCode: -1, Detail: printable(withoutURL(err))}, nil
 	}
 	defer response.Body.Close() //nolint:errcheck // only read
-	if _, err := io.Copy(job.Stdout, io.LimitReader(response.Body, maxResponse)); err != nil {
-		return Outcome{Status: storage.RunFailed, ExitCode: response.StatusCode, Detail: "read response: " + withoutURL(err)}, nil
+	if _, err := io.Copy(job.Stdout, io.LimitReader(response.Body, job.Spec.Limits.OutputBytes+beyondLimit)); err != nil {
+		return Outcome{Status: storage.RunFailed, ExitCode: response.StatusCode, Detail: printable("read response: " + withoutURL(err))}, nil
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return Outcome{Status: storage.RunFailed, ExitCode: response.StatusCode, Detail: response.Status}, nil
+		return Outcome{Status: storage.RunFailed, ExitCode: response.StatusCode, Detail: printable(response.Status)}, nil
 	}
-	return Outcome{Status: storage.Succeeded, Detail: response.Status}, nil
+	return Outcome{Status: storage.Succeeded, Detail: printable(response.Status)}, nil
+}
+
+// maxDetail bounds what is kept of what a server says beside its response.
+const maxDetail = 200
+
+// printable is a text that somebody else wrote, cut to what may stand in a status.
+func printable(text string) string {
+	text = strings.ToValidUTF8(text[:min(len(text), maxDetail)], "")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
 }
 
 func hostOf(u *url.URL) string {
