@@ -122,3 +122,29 @@ func TestTheStatusTellsWhyAVersionFailed(t *testing.T) {
 	s.at(time.Hour, func() { require.Equal(t, "failed: ContentIntegrity: content was changed", s.status().Reason) })
 	require.NoError(t, s.tell(request()))
 }
+
+// TestHugeSignalsDoNotWedgeALifecycle has a real server hand them over, whose
+// answers may have 4 MB.
+func TestHugeSignalsDoNotWedgeALifecycle(t *testing.T) {
+	c, d := server(t), newDesk()
+	host(t, c, d)
+	id, bundle := begin(t, c, request(func(r *artifact.Request) { r.ArtifactID = "huge" }))
+	for range 3 {
+		require.NoError(t, c.SignalWorkflow(t.Context(), id, "", DoorDecide, map[string]any{"actor": strings.Repeat("x", 1_500_000), "decision": "approve"}))
+	}
+	for range 50 {
+		require.NoError(t, c.SignalWorkflow(t.Context(), id, "", DoorDecide, map[string]any{"actor": "user:a", "decision": "approve", "at": strings.Repeat("x", 100_000)}))
+	}
+	// The size of its history has it continue as new, and a command may come at the
+	// moment when a signal delays that: it is sent again.
+	var refused, failed error
+	require.Eventually(t, func() bool {
+		refused = say(t.Context(), c, id, DoorDecide, artifact.Command{Verb: artifact.Approve, Actor: "user:a", BundleHash: bundle, Comment: strings.Repeat("x", 1_500_000)})
+		return typeOf(refused) == ErrInvalid
+	}, 30*time.Second, 100*time.Millisecond, "%v", refused)
+	require.Eventually(t, func() bool {
+		failed = say(t.Context(), c, id, DoorDecide, artifact.Command{Verb: artifact.Approve, Actor: "user:a", BundleHash: bundle})
+		return failed == nil
+	}, 30*time.Second, 100*time.Millisecond, "%v", failed)
+	require.Equal(t, 53, until(t, c, id, artifact.Executed).Refused)
+}
