@@ -150,9 +150,23 @@ func (s Store) whyRefused(ctx context.Context, step Step) (Written, error) {
 	case step.Head == HeadApprove || (step.Head == HeadRun && head.ApprovedVersion != step.Version):
 		return Written{}, fmt.Errorf("version %d of %s, version %d is approved: %w", step.Version, step.ArtifactID, head.ApprovedVersion, ErrSuperseded)
 	case head.ExecutingRun != "":
-		return Written{}, fmt.Errorf("version %d of %s waits for run %s: %w", step.Version, step.ArtifactID, head.ExecutingRun, ErrBusy)
+		return Written{}, s.busy(ctx, step, head.ExecutingRun)
 	}
 	return Written{}, conflict(step)
+}
+
+// busy names the version that has its run, as far as its state tells.
+func (s Store) busy(ctx context.Context, step Step, run string) error {
+	versions, err := s.Versions(ctx, step.ArtifactID)
+	if err != nil {
+		return err
+	}
+	for _, v := range versions {
+		if v.State == artifact.Executing || v.State == artifact.Compensating {
+			return fmt.Errorf("run %s of version %d, %s since %s: %w", run, v.Version, v.State, artifact.Timestamp(v.StateSince), ErrBusy)
+		}
+	}
+	return fmt.Errorf("run %s: %w", run, ErrBusy)
 }
 
 func conflict(step Step) error {

@@ -53,6 +53,8 @@ type Carry struct {
 	Requested bool `json:"requested,omitempty"`
 	// NotBefore holds back the next try of what had to wait.
 	NotBefore time.Time `json:"not_before,omitzero"`
+	// Ahead tells which run of another version had its turn when it was last asked.
+	Ahead string `json:"ahead,omitempty"`
 	// Turns is how often the version has asked for its turn to run in vain.
 	Turns int `json:"turns,omitempty"`
 	// Began tells whether a run of the primary file began.

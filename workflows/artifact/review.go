@@ -209,7 +209,7 @@ func (l *lifecycle) approved(ctx workflow.Context) error {
 		due = *p.ExecuteAfter
 	}
 	if now.Before(due) {
-		return l.wait(ctx, earlier(expires, due), "its turn to run")
+		return l.wait(ctx, earlier(expires, due), "its turn to run"+l.Ahead)
 	}
 	return l.begin(ctx)
 }
@@ -220,6 +220,7 @@ func (l *lifecycle) begin(ctx workflow.Context) error {
 	err := l.move(ctx, artifact.Executing, artifact.System, "", func(s *Step) { s.Head, s.Run = headRun, run })
 	switch typeOf(err) {
 	case ErrBusy:
+		l.Ahead = cut(" after "+messageOf(err), maxDetail)
 		l.NotBefore = workflow.Now(ctx).Add(l.turnWait(ctx))
 		return nil
 	case ErrSuperseded:
