@@ -132,7 +132,8 @@ const (
 // cloudName keeps of a name what names of resources are made of. Everything else,
 // such as spaces and the marks of Markdown, becomes an underscore: names come from
 // whoever may create a pod, and go into tables and to a model.
-func cloudName(text string) string { return harmless(text, nameMarks) }
+// Credentials are left out before that hides them.
+func cloudName(text string) string { return harmless(redact(text), nameMarks) }
 
 func cloudReason(text string) string { return harmless(text, reasonMarks) }
 

@@ -100,7 +100,7 @@ func (w documentWriter) riskFindings() []phrase {
 	findings = append(findings, say("경고 구간은 %[1]s분, 위험 구간은 %[2]s분이었습니다.", "Minutes at the level of warning: %[1]s, of danger: %[2]s.",
 		risk.WarningMinutes, risk.DangerMinutes))
 	if len(risk.TopCauses) > 0 {
-		findings = append(findings, say("자주 나타난 점수 하락 요인은 %[1]s입니다.", "The most frequent causes were %[1]s.", strings.Join(risk.TopCauses, ", ")))
+		findings = append(findings, say("자주 나타난 점수 하락 요인은 %[1]s입니다.", "The most frequent causes were %[1]s.", strings.Join(fitting(risk.TopCauses), ", ")))
 	}
 	if len(risk.WorstPeriods) > 0 {
 		worst := risk.WorstPeriods[0]

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // maxName bounds a name that came with the data, in characters.
@@ -27,19 +29,52 @@ func workloadName(namespace, name string) string {
 	return safeName(namespace + "/" + name)
 }
 
+// redactedName stands in a name where a credential was.
+const redactedName = "[redacted]"
+
+// address is what a reader of Markdown would make a link of.
+var address = regexp.MustCompile(`(?i)\bwww\.`)
+
 // safeName makes a name out of what devices sent as one. Names reach a model and
 // Markdown, so that nothing may be left in them that ends a line, a table cell, a
-// tag or a quotation, nor a space that would let them be prose.
+// tag or a quotation, begins a link, nor a space that would let them be prose.
+// Credentials are left out first: what is left of their marks afterwards would
+// hide them.
 func safeName(text string) string {
-	var name strings.Builder
-	for count, r := range []rune(strings.ToValidUTF8(text, "_")) {
-		if count == maxName {
-			break
-		}
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._/:-", r) {
-			r = '_'
-		}
-		name.WriteRune(r)
+	parts := strings.Split(redact(strings.ToValidUTF8(text, "_")), redacted)
+	for i := range parts {
+		parts[i] = address.ReplaceAllLiteralString(strings.Map(safeRune, parts[i]), "www_")
 	}
-	return name.String()
+	name := []rune(strings.Join(parts, redactedName))
+	return redactName(string(name[:min(len(name), maxName)]))
+}
+
+// redactName leaves out what became a credential when it was made safe.
+func redactName(name string) string {
+	if hasSecret(name) {
+		return redactedName
+	}
+	return name
+}
+
+func safeRune(r rune) rune {
+	if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._/-", r) {
+		return '_'
+	}
+	return r
+}
+
+// maxNames bounds the names of one finding together, in characters: a finding as
+// long as a sentence may be could not be worded.
+const maxNames = 180
+
+// fitting are the first names that have room in a finding, one at least.
+func fitting(names []string) []string {
+	room := maxNames
+	for i, name := range names {
+		if room -= utf8.RuneCountInString(name) + 2; room < 0 && i > 0 {
+			return names[:i]
+		}
+	}
+	return names
 }

@@ -117,7 +117,7 @@ func inBrackets(names []string) phrase {
 	if len(names) == 0 {
 		return phrase{}
 	}
-	return say("(%[1]s)", " (%[1]s)", strings.Join(names, ", "))
+	return say("(%[1]s)", " (%[1]s)", strings.Join(fitting(names), ", "))
 }
 
 // listed are names in a row; a dash for none.

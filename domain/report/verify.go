@@ -62,6 +62,7 @@ func Verify(doc Document, context []byte, draft Draft, foreign []string) []Viola
 	if runes > maxReportRunes {
 		v.add("length", "", "", fmt.Sprintf("all sentences together must have at most %d characters", maxReportRunes))
 	}
+	v.whole(draft)
 	v.proportion(draft)
 	return v.found
 }
@@ -174,7 +175,6 @@ func (v *verifier) sentence(section string, s Sentence) {
 		v.add("secret", section, "", "the text has the form of a credential")
 		return
 	}
-	v.form(section, s.Text)
 	var cited []factText
 	facts := slices.Clone(v.identity)
 	for _, id := range s.Findings {
@@ -185,6 +185,7 @@ func (v *verifier) sentence(section string, s Sentence) {
 		}
 		cited, facts = append(cited, fact), append(facts, fact.tokens...)
 	}
+	v.form(section, s.Text, cited)
 	v.language(section, s.Text, cited)
 	v.factories(section, s.Text)
 	for _, t := range tokensOf(v.lang, s.Text) {
@@ -193,10 +194,14 @@ func (v *verifier) sentence(section string, s Sentence) {
 	v.labels(section, s.Text, facts)
 	v.judgements(section, s.Text, cited)
 	v.wording(section, s.Text, cited)
+	if !asItStands(s.Text, cited) {
+		v.closed(section, s.Text, cited)
+		v.figures(section, s.Text, cited)
+	}
 }
 
 // form checks that a sentence is nothing but words of the right language.
-func (v *verifier) form(section, text string) {
+func (v *verifier) form(section, text string, cited []factText) {
 	switch runes := utf8.RuneCountInString(text); {
 	case runes < minSentenceRunes || strings.TrimSpace(text) != text:
 		v.add("length", section, text, fmt.Sprintf("a sentence has at least %d characters and no space around it", minSentenceRunes))
@@ -209,7 +214,7 @@ func (v *verifier) form(section, text string) {
 	if found := markup.FindString(text); found != "" {
 		v.add("markup", section, found, "no tables, headings, lists, links, code or HTML")
 	}
-	if found := spelled[v.lang].FindString(text); found != "" {
+	if found := spelled[v.lang].FindString(text); found != "" && !asItStands(text, cited) { // a name may be a number
 		v.add("spelled_number", section, strings.TrimSpace(found), "numbers are written in digits")
 	}
 }
@@ -265,7 +270,10 @@ var (
 	factoryPattern = regexp.MustCompile(`factory[-_ ]?[a-z0-9]+(?:-[a-z0-9]+)*`)
 	// koreanFactory is a factory called by its letter alone.
 	koreanFactory = regexp.MustCompile(`\b([a-z0-9]{1,3})\s?공장|공장\s?([a-z0-9]{1,3})\b`)
-	factoryName   = strings.NewReplacer("factory_", "factory-", "factory ", "factory-")
+	// spelledFactory is a factory in other letters than its id has; which one does
+	// not matter.
+	spelledFactory = regexp.MustCompile(`팩[토터]리|공장\s?(?:에이|비|씨|시|디)(?:[^가-힣]|의|는|가|은|이|에|$)|(?:에이|비|씨|디)\s?공장|\bplants?\b|\bsites?\s[a-z0-9]\b`)
+	factoryName    = strings.NewReplacer("factory_", "factory-", "factory ", "factory-")
 )
 
 // factories refuses every other factory, also one that a finding names: nothing
@@ -285,6 +293,9 @@ func (v *verifier) factories(section, text string) {
 		if strings.HasPrefix(found, "factory-") && name != strings.ToLower(v.doc.Target) && !slices.Contains(v.foreign, name) && !v.isKnownName(found) {
 			v.foreigner(section, found)
 		}
+	}
+	if found := spelledFactory.FindString(lower); found != "" {
+		v.foreigner(section, found)
 	}
 	for _, found := range koreanFactory.FindAllStringSubmatch(lower, -1) {
 		if slices.Contains(v.foreign, "factory-"+found[1]+found[2]) {
@@ -371,7 +382,7 @@ func (v *verifier) wording(section, text string, cited []factText) {
 	if found := certain[v.lang].FindString(text); found != "" && !slices.ContainsFunc(cited, func(f factText) bool { return strings.Contains(f.plain, found) }) {
 		v.add("certainty", section, found, "nothing is certain here: say what was measured")
 	}
-	if found := incidents[v.lang].FindString(text); v.testbed && found != "" && !denied[v.lang].MatchString(text) {
+	if found := incidents[v.lang].FindString(denied[v.lang].ReplaceAllLiteralString(text, " ")); v.testbed && found != "" && !asItStands(text, cited) {
 		v.add("testbed", section, found, "a testbed's data are no real incident")
 	}
 }

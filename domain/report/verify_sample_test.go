@@ -122,3 +122,18 @@ func replaced(doc Document, id, text string, also ...string) Draft {
 	}
 	return draft
 }
+
+// beside is a draft in which a text stands beside the finding that it words a part
+// of.
+func beside(doc Document, id, text string, also ...string) Draft {
+	draft := verbatim(doc)
+	for i := range draft.Sections {
+		for _, s := range draft.Sections[i].Sentences {
+			if s.Findings[0] == id {
+				draft.Sections[i].Sentences = append(draft.Sections[i].Sentences, Sentence{text, append([]string{id}, also...)})
+				break
+			}
+		}
+	}
+	return draft
+}

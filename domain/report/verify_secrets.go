@@ -3,18 +3,19 @@ package report
 import "regexp"
 
 // secretPatterns are the forms of credentials. They take no quotation mark and no
-// backslash, so that what is left out of a JSON text leaves it JSON.
+// backslash, so that what is left out of a JSON text leaves it JSON. An underscore
+// bounds a word as well, as names are joined by it.
 var secretPatterns = []*regexp.Regexp{
-	regexp.MustCompile(`\b(?:AKIA|ASIA|AROA|AIDA)[0-9A-Z]{16}\b`),
+	regexp.MustCompile(`(?:\b|_)(?:AKIA|ASIA|AROA|AIDA)[0-9A-Z]{16}(?:\b|_)`),
 	regexp.MustCompile(`-----BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY|CERTIFICATE)[A-Z ]{0,10}-----`),
-	regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`),
-	regexp.MustCompile(`(?i)\bhooks\.slack\.com/[^\s"'\\]*`),
-	regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{8,}|\bxapp-[A-Za-z0-9-]{8,}`),
-	regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}`),
-	regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{20,}|\bAIza[0-9A-Za-z_-]{30,}`),
-	regexp.MustCompile(`\bmr_[A-Za-z0-9_-]{20,}`), // this product's own tokens
-	regexp.MustCompile(`(?i)\bbearer\s+[A-Za-z0-9._~+/=-]{16,}`),
-	regexp.MustCompile(`(?i)\b(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)\s?[:=]\s?[^\s"'\\]{6,}`),
+	regexp.MustCompile(`(?:\b|_)eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`),
+	regexp.MustCompile(`(?i)(?:\b|_)hooks\.slack\.com/[^\s"'\\]*`),
+	regexp.MustCompile(`(?:\b|_)xox[a-z]-[A-Za-z0-9-]{8,}|(?:\b|_)xapp-[A-Za-z0-9-]{8,}`),
+	regexp.MustCompile(`(?:\b|_)gh[pousr]_[A-Za-z0-9]{20,}|(?:\b|_)github_pat_[A-Za-z0-9_]{20,}`),
+	regexp.MustCompile(`(?:\b|_)sk-[A-Za-z0-9_-]{20,}|(?:\b|_)AIza[0-9A-Za-z_-]{30,}`),
+	regexp.MustCompile(`(?:\b|_)mr_[A-Za-z0-9_-]{20,}`), // this product's own tokens
+	regexp.MustCompile(`(?i)(?:\b|_)bearer\s+[A-Za-z0-9._~+/=-]{16,}`),
+	regexp.MustCompile(`(?i)(?:\b|_)(?:password|passwd|secret|(?:secret[_-]?)?(?:api|access)[_-]?key|token)\s?[:=]\s?[^\s"'\\]{6,}`),
 	regexp.MustCompile(`://[^/\s:@"'\\]+:[^/\s@"'\\]+@`),
 }
 

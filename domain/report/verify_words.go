@@ -129,15 +129,16 @@ var certain = map[Language]*regexp.Regexp{
 	English: regexp.MustCompile(`(?i)\b(?:certainly|definitely|undoubtedly|unquestionably|obviously|clearly|surely|guaranteed?s?|without (?:a )?doubt|no doubt|(?:was|were|is|are) caused by|root cause (?:is|was)|proves?|proven)\b`),
 }
 
-// incidents are words that call a testbed's data real; denied takes them back.
+// incidents are words that call a testbed's data real; denied says of the incident
+// itself that it was none.
 var (
 	incidents = map[Language]*regexp.Regexp{
 		Korean:  regexp.MustCompile(`실제\s?(?:장애|사고|사건|재해|화재|피해)|(?:장애|사고|재해|화재)(?:가|는|이|은)?\s?(?:발생|일어)|운영\s?장애|인명|현장\s?(?:사고|피해)`),
 		English: regexp.MustCompile(`(?i)\b(?:real|actual|production)\s(?:incidents?|accidents?|outages?|emergenc\w+|fires?)\b|\b(?:incident|accident|outage|fire)s?\s(?:occurred|happened|took place|broke out)\b|\bcasualt\w+`),
 	}
 	denied = map[Language]*regexp.Regexp{
-		Korean:  regexp.MustCompile(`않|아니|아닌|아닙|없|마십시오|말아야|안\s?[됩되된]`),
-		English: regexp.MustCompile(`(?i)\b(?:not|never|no)\b|n't\b`),
+		Korean:  regexp.MustCompile(`실제\s?(?:장애|사고|사건|재해|화재|피해)(?:나\s?(?:장애|사고|재해))?(?:가|는|이|은|를|을|로)?\s?(?:아니|아닌|아닙|뜻하지\s?않|의미하지\s?않|쓰지\s?않)`),
+		English: regexp.MustCompile(`(?i)\b(?:not|never|no)\b(?:\s(?:a|an|the|any))?\s(?:real|actual|production)\s(?:incidents?|accidents?|outages?|emergenc\w+|fires?)\b`),
 	}
 )
 
