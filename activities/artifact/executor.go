@@ -49,10 +49,17 @@ type Executor struct {
 	// the server acknowledged; ErrCancelled when it asks for the end.
 	Heartbeat func(ctx context.Context) error
 	// Every is how often; 0 stands for 5 s.
-	Every  time.Duration
-	Now    func() time.Time
-	Logger *slog.Logger
+	Every time.Duration
+	// Stopping, where set, is closed when the worker stops; what has not ended StopIn
+	// later is cancelled then, so that it is told how it ended.
+	Stopping <-chan struct{}
+	StopIn   time.Duration
+	Now      func() time.Time
+	Logger   *slog.Logger
 }
+
+// errStopping ends a run whose worker can't wait for it any longer.
+var errStopping = errors.New("the worker was stopped")
 
 // ErrCancelled tells a run to end.
 var ErrCancelled = errors.New("the run was cancelled")
@@ -69,7 +76,7 @@ func (e Executor) Execute(ctx context.Context, r workflows.RunRequest) (workflow
 	if err := sameBundle(v, r.BundleHash); err != nil {
 		return workflows.RunResult{}, failure(err)
 	}
-	dir, err := os.MkdirTemp("", "millrace-run-")
+	dir, err := os.MkdirTemp("", runPrefix)
 	if err != nil {
 		return workflows.RunResult{}, fmt.Errorf("make a directory: %w", err)
 	}
@@ -144,6 +151,9 @@ func (e Executor) run(ctx context.Context, r workflows.RunRequest, spec artifact
 	run.Status, run.ExitCode, run.Detail = outcome.Status, outcome.ExitCode, outcome.Detail
 	run.FinishedAt, run.DurationMS = &finished, finished.Sub(run.StartedAt).Milliseconds()
 	run.Truncated = stdout.truncated || stderr.truncated
+	if broken := cmp.Or(stdout.broken, stderr.broken); broken != nil {
+		run.Detail = strings.TrimPrefix(run.Detail+"; its output is not whole: "+broken.Error(), "; ")
+	}
 	if err := e.keep(ctx, r.ArtifactID, &run, stdout, stderr); err != nil {
 		return workflows.RunResult{}, failure(err)
 	}
@@ -168,6 +178,8 @@ func (o Outcome) because(cause error) Outcome {
 	case cause == nil || o.Status == storage.Succeeded:
 	case errors.Is(cause, context.DeadlineExceeded):
 		o.Status, o.Detail = storage.TimedOut, "the run took longer than its limit"
+	case errors.Is(cause, errStopping):
+		o.Status, o.Detail = storage.Cancelled, errStopping.Error()
 	case errors.Is(cause, errSilent):
 		o.Status, o.Detail = storage.WorkerLost, errSilent.Error()
 	default:
@@ -265,10 +277,25 @@ func (e Executor) guard(ctx context.Context, timeout time.Duration) (context.Con
 		defer close(done)
 		e.beat(ctx, cancel)
 	}()
+	go e.stopped(ctx, cancel)
 	return ctx, func() {
 		cancel(nil)
 		cancelTimeout()
 		<-done
+	}
+}
+
+// stopped ends a run when its worker has been stopping for too long.
+func (e Executor) stopped(ctx context.Context, end context.CancelCauseFunc) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-e.Stopping:
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(e.StopIn):
+		end(errStopping)
 	}
 }
 

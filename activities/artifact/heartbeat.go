@@ -20,6 +20,7 @@ func RunActivity(e Executor, server Beater) func(context.Context, workflows.RunR
 	return func(ctx context.Context, r workflows.RunRequest) (workflows.RunResult, error) {
 		token := activity.GetInfo(ctx).TaskToken
 		own := e
+		own.Stopping = activity.GetWorkerStopChannel(ctx)
 		own.Heartbeat = func(ctx context.Context) error {
 			err := server.RecordActivityHeartbeat(ctx, token)
 			if temporal.IsCanceledError(err) || isNotFound(err) {

@@ -189,7 +189,7 @@ func TestChangedContentIsNotSent(t *testing.T) {
 func TestFaultsOfTheBrokerThatNoRetryMendsAreFinal(t *testing.T) {
 	d := newDesk(t)
 	v := d.submit(deviceJob())
-	for n, c := range []struct {
+	for _, c := range []struct {
 		err  error
 		want string
 	}{
@@ -197,7 +197,7 @@ func TestFaultsOfTheBrokerThatNoRetryMendsAreFinal(t *testing.T) {
 		{fmt.Errorf("publish: %w", mqtt.ErrTooLarge), workflows.ErrInvalid},
 		{fmt.Errorf("publish: %w", mqtt.ErrTopic), workflows.ErrInvalid},
 	} {
-		_, err := d.jobs(&outlet{err: c.err}).SendJob(t.Context(), jobRequest(v, n+1))
+		_, err := d.jobs(&outlet{err: c.err}).SendJob(t.Context(), jobRequest(v, 1))
 		typed(t, err, c.want)
 	}
 }

@@ -214,6 +214,9 @@ func start(b bounds, argv []string, inside *fence) (int, error) {
 	sys := newGroup(inside)
 	if b.User != 0 {
 		sys.Credential = &syscall.Credential{Uid: b.User, Gid: b.Group}
+		if err := renounce(); err != nil {
+			return 0, err
+		}
 	}
 	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
 		Env: os.Environ(), Files: []uintptr{null.Fd(), os.Stdout.Fd(), os.Stderr.Fd()}, Sys: sys,

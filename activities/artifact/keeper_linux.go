@@ -33,6 +33,18 @@ func adopt() {
 	}
 }
 
+// prSetNoNewPrivs is PR_SET_NO_NEW_PRIVS (prctl(2)).
+const prSetNoNewPrivs = 38
+
+// renounce has no program that is started from now on by this thread gain privileges,
+// as one with a setuid bit does.
+func renounce() error {
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
+		return fmt.Errorf("give privileges up: %w", errno)
+	}
+	return nil
+}
+
 // children are the processes whose parent this one is, the youngest last where the
 // kernel lists them (proc_pid_task_tid_children(5)); else all processes are looked at.
 func children() []int {

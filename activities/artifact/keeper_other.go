@@ -31,5 +31,8 @@ func razeFence(string, int) {}
 // adopt does nothing: what leaves the script's process group goes to init.
 func adopt() {}
 
+// renounce does nothing: only Linux knows it.
+func renounce() error { return nil }
+
 // children are none that are known.
 func children() []int { return nil }

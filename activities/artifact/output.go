@@ -14,6 +14,8 @@ type output struct {
 	file      *os.File
 	left      int64
 	truncated bool
+	// broken is the first error of the disk: from then on all is dropped.
+	broken error
 }
 
 func newOutputs(limit int64) (stdout, stderr *output, err error) {
@@ -28,14 +30,15 @@ func newOutputs(limit int64) (stdout, stderr *output, err error) {
 }
 
 func newOutput(limit int64) (*output, error) {
-	file, err := os.CreateTemp("", "millrace-output-")
+	file, err := os.CreateTemp("", outputPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("make an output file: %w", err)
 	}
 	return &output{file: file, left: limit}, nil
 }
 
-// Write keeps what fits.
+// Write keeps what fits, as long as there is room on the disk. It never fails: a
+// script that nobody listens to any more would end by that.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -43,10 +46,13 @@ func (o *output) Write(p []byte) (int, error) {
 	if len(fits) < len(p) {
 		o.truncated = true
 	}
+	if len(fits) == 0 || o.broken != nil {
+		return len(p), nil
+	}
 	n, err := o.file.Write(fits)
 	o.left -= int64(n)
 	if err != nil {
-		return n, fmt.Errorf("write output: %w", err)
+		o.truncated, o.broken, o.left = true, err, 0
 	}
 	return len(p), nil
 }

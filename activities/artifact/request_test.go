@@ -3,6 +3,7 @@ package artifact
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +21,8 @@ import (
 
 func TestAResponseIsKeptUpToTheLimitOfOutput(t *testing.T) {
 	const size = 3 << 20
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = w.Write([]byte(strings.Repeat("x", size))) // a client that has enough hangs up
 	}))
 	defer server.Close()
@@ -56,7 +58,8 @@ func TestAServersStatusIsCut(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+			if request, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+				_, _ = io.Copy(io.Discard, request.Body)
 				fmt.Fprintf(c, "HTTP/1.1 200 f\x1b[31mine %s\r\nContent-Length: 0\r\n\r\n", strings.Repeat("ü", 250_000))
 			}
 			_ = c.Close() // the client has all
