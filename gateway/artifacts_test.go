@@ -342,8 +342,8 @@ func TestAnArtifactIsDrivenOverHTTP(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, d.say(lee, http.MethodPost, "/v1/artifacts/none/versions/1/execute", map[string]any{}, nil))
 }
 
-// TestContentUploadedLaterIsNotWhatWasApproved has the content named by its object: what
-// is written at its key later is another version.
+// TestContentUploadedLaterIsNotWhatWasApproved has content written over that was
+// reviewed: although its own version is still in the bucket nothing runs.
 func TestContentUploadedLaterIsNotWhatWasApproved(t *testing.T) {
 	d := newDesk(t)
 	const v1 = "/v1/artifacts/fix/versions/1"
@@ -356,10 +356,12 @@ func TestContentUploadedLaterIsNotWhatWasApproved(t *testing.T) {
 	_, err := d.bucket.Put(t.Context(), key, "text/plain", bytes.NewReader([]byte("#!/bin/sh\necho evil\n")))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, d.say("user:kim", http.MethodPost, v1+"/decision", map[string]any{"decision": "approve", "bundle_hash": status.BundleHash}, nil))
-	executed := d.await(v1, artifact.Executed)
-	var output string
-	require.Equal(t, http.StatusOK, d.say("user:kim", http.MethodGet, v1+"/runs/"+executed.Runs[0].RunID+"/stdout", nil, &output))
-	require.Equal(t, "good\n", output)
+	failed := d.await(v1, artifact.Failed)
+	require.Equal(t, workflows.RunFailed, failed.Runs[0].Status)
+	require.Contains(t, failed.Runs[0].Detail, workflows.ErrIntegrity)
+	var runs struct{ Items []any }
+	require.Equal(t, http.StatusOK, d.say("user:kim", http.MethodGet, v1+"/runs", nil, &runs))
+	require.Empty(t, runs.Items)
 }
 
 // TestApproversSignByRegisteredKeys has a policy that takes the approver's own

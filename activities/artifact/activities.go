@@ -56,7 +56,7 @@ func (a Activities) All() map[string]any {
 		workflows.CheckActivity: a.Check, workflows.CommitActivity: a.Commit, workflows.HeadActivity: a.Head,
 		workflows.SettleRunActivity: a.SettleRun, workflows.PublishActivity: a.Publish, workflows.VerifyActivity: a.Verify,
 		workflows.SupersedeActivity: a.Supersede, workflows.AlertActivity: a.Alert,
-		workflows.ArchiveActivity: a.Archive, workflows.ClearActivity: a.Clear,
+		workflows.ArchiveActivity: a.Archive, workflows.ClearActivity: a.Clear, workflows.SumRunsActivity: a.SumRuns,
 		workflows.LockActivity: a.Lock, workflows.UnlockActivity: a.Unlock, workflows.HealthActivity: a.Health,
 		workflows.ReadRunActivity: a.ReadRun,
 	}
@@ -91,6 +91,7 @@ func (a Activities) Prepare(ctx context.Context, r artifact.Request) (workflows.
 		return workflows.Prepared{}, failure(err)
 	}
 	p.Assurance, p.Settings = assurance, a.Settings
+	p.Settings.Provenance = workflows.WholeProvenance
 	return p, nil
 }
 
@@ -158,21 +159,25 @@ func (a Activities) storeFile(ctx context.Context, key string, f artifact.File) 
 func (a Activities) Create(ctx context.Context, r workflows.CreateRequest) (workflows.Written, error) {
 	written, err := a.Store.CreateOnce(ctx, storage.Creation{
 		Request: r.Request, State: r.State, Record: r.Record, Submission: r.Assurance, Creator: r.Creator,
-		Content: storage.Content{Files: placed(r.Request.ArtifactID, r.Request.Version, r.Request.Files), BundleHash: r.BundleHash},
+		Content: storage.Content{Files: storage.Placed(r.Request.ArtifactID, r.Request.Version, r.Request.Files), BundleHash: r.BundleHash},
 	})
-	return workflows.Written(written), failure(err)
+	return told(written), failure(err)
 }
 
-// placed are files with the keys at which they lie.
-func placed(id string, version int, files []artifact.File) []storage.StoredFile {
-	var stored []storage.StoredFile
-	for _, f := range files {
-		stored = append(stored, storage.StoredFile{
-			Role: f.Role, Filename: f.Filename, Key: storage.ContentKey(id, version, f.StoredName()),
-			ContentHash: f.ContentHash, S3VersionID: f.S3VersionID, Size: f.Size,
-		})
+// told is a step as the lifecycle wants to know it: it knows the event.
+func told(w storage.Written) workflows.Written {
+	w.Record.Event = nil
+	return workflows.Written(w)
+}
+
+// SumRuns sums up all runs of a version, for the chain to tell of them.
+func (a Activities) SumRuns(ctx context.Context, r workflows.VersionRef) (artifact.RunsMark, error) {
+	runs, err := a.Store.Runs(ctx, r.ArtifactID, r.Version)
+	if err != nil {
+		return artifact.RunsMark{}, failure(err)
 	}
-	return stored
+	mark, err := storage.SumRuns(runs)
+	return mark, failure(err)
 }
 
 // Check tells who vouches for a command, and refuses what is not enough.
@@ -191,7 +196,7 @@ func (a Activities) Commit(ctx context.Context, s workflows.Step) (workflows.Wri
 		Decision: s.Decision, Earlier: s.Earlier, Head: storage.HeadMove(s.Head), Run: s.Run, ArchivePrefix: s.ArchivePrefix,
 	}
 	if s.BundleHash != "" {
-		step.Content = &storage.Content{Files: placed(s.ArtifactID, s.Version, s.Files), BundleHash: s.BundleHash, Spec: s.Spec}
+		step.Content = &storage.Content{Files: storage.Placed(s.ArtifactID, s.Version, s.Files), BundleHash: s.BundleHash, Spec: s.Spec}
 	}
 	if s.Undo != nil {
 		step.Undo = &storage.Undo{
@@ -200,7 +205,7 @@ func (a Activities) Commit(ctx context.Context, s workflows.Step) (workflows.Wri
 		}
 	}
 	written, err := a.Store.CommitOnce(ctx, step)
-	return workflows.Written(written), failure(err)
+	return told(written), failure(err)
 }
 
 // Head reads what guards an artifact's versions against each other.
@@ -223,7 +228,7 @@ func (a Activities) SettleRun(ctx context.Context, r workflows.SettleRequest) (w
 	if err != nil || !began {
 		return workflows.SettleResult{}, failure(err)
 	}
-	return workflows.SettleResult{Began: true, Result: workflows.RunResult{Status: string(run.Status), ExitCode: run.ExitCode, Detail: run.Detail}}, nil
+	return workflows.SettleResult{Began: true, Result: resultOf(run.Run)}, nil
 }
 
 // Publish writes the snapshots of a version.

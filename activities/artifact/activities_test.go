@@ -183,14 +183,32 @@ func TestBeforeARunEverythingIsReadAgain(t *testing.T) {
 	undo := verify
 	undo.Decisions = false
 	require.NoError(t, d.Verify(t.Context(), undo))
-	require.NoError(t, d.Store.RemoveOriginals(t.Context(), v))
-	require.NoError(t, d.Verify(t.Context(), verify), "a deleted object's version is still there")
-	for i := range v.Files {
-		v.Files[i].S3VersionID = ""
+}
+
+// TestContentThatWasWrittenOverIsNoticed holds although the bucket keeps the
+// version that was approved.
+func TestContentThatWasWrittenOverIsNoticed(t *testing.T) {
+	d := newDesk(t)
+	v := d.submit(script("#!/bin/sh\n"))
+	require.NotEmpty(t, v.Files[0].S3VersionID)
+	require.NoError(t, d.decide(v, approve(v, "user:a", d.tick())))
+	verify := workflows.VerifyRequest{VersionRef: workflows.VersionRef{ArtifactID: "fix", Version: 1}, BundleHash: v.BundleHash, Decisions: true}
+	for _, key := range []string{v.Files[0].Key, v.Files[1].Key, storage.ContentKey("fix", 1, artifact.SpecFile)} {
+		stored, err := d.Store.Stat(t.Context(), key, "")
+		require.NoError(t, err)
+		body, err := d.Store.ReadAll(t.Context(), stored, 1<<20)
+		require.NoError(t, err)
+		put := func(content string) {
+			_, err := d.Store.Put(t.Context(), key, "text/plain", strings.NewReader(content))
+			require.NoError(t, err)
+		}
+		put("#!/bin/sh\nevil\n")
+		typed(t, d.Verify(t.Context(), verify), workflows.ErrIntegrity)
+		put(string(body))
+		require.NoError(t, d.Verify(t.Context(), verify), "the same content once more is no change")
 	}
-	_, err = d.Store.Put(t.Context(), v.Files[0].Key, "text/plain", strings.NewReader("#!/bin/sh\nevil\n"))
-	require.NoError(t, err)
-	require.True(t, storage.IsIntegrity(d.Store.VerifyStored(t.Context(), v)))
+	require.NoError(t, d.Store.RemoveOriginals(t.Context(), v))
+	typed(t, d.Verify(t.Context(), verify), workflows.ErrIntegrity)
 }
 
 func TestOlderVersionsAreTold(t *testing.T) {
@@ -234,7 +252,7 @@ func TestAlertsHaveTheScopeOfArtifacts(t *testing.T) {
 	require.NoError(t, d.alerts[0].Check())
 	d.Alerts = nil
 	require.NoError(t, d.Alert(t.Context(), workflows.AlertRequest{Reason: "x"}))
-	require.Len(t, d.All(), 17)
+	require.Len(t, d.All(), 18)
 }
 
 func TestAnUnansweredRunIsSettled(t *testing.T) {

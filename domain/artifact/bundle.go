@@ -100,14 +100,20 @@ func Rollbackable(files []File) bool {
 	return slices.ContainsFunc(files, func(f File) bool { return f.Role == Rollback })
 }
 
+// Hash is the hash of spec.json.
+func (s Spec) Hash() (string, error) {
+	canonical, err := Canonical(s)
+	return HashOf(canonical), err
+}
+
 // BundleHash is the hash of what is approved: the sorted lines of file name and
 // content hash over the files and spec.json.
 func BundleHash(files []File, spec Spec) (string, error) {
-	canonical, err := Canonical(spec)
+	specHash, err := spec.Hash()
 	if err != nil {
 		return "", err
 	}
-	lines := []string{fmt.Sprintf("%s %s", SpecFile, HashOf(canonical))}
+	lines := []string{fmt.Sprintf("%s %s", SpecFile, specHash)}
 	for _, f := range files {
 		if err := CheckHash("files.content_hash", f.ContentHash); err != nil {
 			return "", err

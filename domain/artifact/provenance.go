@@ -13,11 +13,12 @@ type Record struct {
 	Actor   string    `json:"actor"`
 	At      time.Time `json:"at"`
 	Subject string    `json:"subject"`
-	// Payload is the hash of what happened; the items beside the record have it.
+	// PayloadHash is the hash of Event, which is no part of the record's own hash.
 	PayloadHash string `json:"payload_hash"`
+	Event       *Event `json:"event,omitempty"`
 	// Prev is the hash of the record before; empty for the first.
 	Prev string `json:"prev,omitempty"`
-	// Hash is that of this record without Hash itself.
+	// Hash is that of this record without Event and Hash itself.
 	Hash string `json:"hash"`
 }
 
@@ -30,14 +31,14 @@ type Chain struct {
 }
 
 // Extend makes the next record of a version's chain.
-func (c Chain) Extend(version int, name, actor string, at time.Time, subject string, payload any) (Record, Chain, error) {
-	body, err := Canonical(payload)
+func (c Chain) Extend(version int, name, actor string, at time.Time, subject string, event Event) (Record, Chain, error) {
+	body, err := Canonical(event)
 	if err != nil {
 		return Record{}, c, err
 	}
 	r := Record{
 		Step:  fmt.Sprintf("v%04d-%04d-%s", version, c.Length+1, name),
-		Actor: actor, At: at.UTC(), Subject: subject, PayloadHash: HashOf(body), Prev: c.Last,
+		Actor: actor, At: at.UTC(), Subject: subject, PayloadHash: HashOf(body), Event: &event, Prev: c.Last,
 	}
 	if r.Hash, err = r.sum(); err != nil {
 		return Record{}, c, err
@@ -46,7 +47,7 @@ func (c Chain) Extend(version int, name, actor string, at time.Time, subject str
 }
 
 func (r Record) sum() (string, error) {
-	r.Hash = ""
+	r.Hash, r.Event = "", nil
 	body, err := Canonical(r)
 	if err != nil {
 		return "", err
@@ -62,11 +63,25 @@ type ChainError struct {
 // Error names the step and what is wrong with it.
 func (e *ChainError) Error() string { return fmt.Sprintf("step %s %s", e.Step, e.Rule) }
 
+// tells tells whether the record's event is the one that its hash is of. Records
+// may come without their events.
+func (r Record) tells() (bool, error) {
+	if r.Event == nil {
+		return true, nil
+	}
+	body, err := Canonical(*r.Event)
+	return HashOf(body) == r.PayloadHash, err
+}
+
 // VerifyChain checks every link of a version's chain and gives its end.
 func VerifyChain(version int, records []Record) (Chain, error) {
 	var end Chain
 	for i, r := range records {
 		sum, err := r.sum()
+		if err != nil {
+			return Chain{}, err
+		}
+		same, err := r.tells()
 		if err != nil {
 			return Chain{}, err
 		}
@@ -78,20 +93,12 @@ func VerifyChain(version int, records []Record) (Chain, error) {
 			return Chain{}, &ChainError{Step: r.Step, Rule: "does not follow the record before it"}
 		case r.Hash != sum:
 			return Chain{}, &ChainError{Step: r.Step, Rule: "was changed: its hash is not its content's"}
+		case !same:
+			return Chain{}, &ChainError{Step: r.Step, Rule: "was changed: its event is another than its payload hash says"}
 		case i > 0 && r.At.Before(records[i-1].At):
 			return Chain{}, &ChainError{Step: r.Step, Rule: "is older than the record before it"}
 		}
 		end = Chain{Length: i + 1, Last: r.Hash}
 	}
 	return end, nil
-}
-
-// Event is what a record's payload hash is of.
-type Event struct {
-	From       State     `json:"from"`
-	To         State     `json:"to"`
-	Reason     string    `json:"reason,omitempty"`
-	Run        string    `json:"run,omitempty"`
-	BundleHash string    `json:"bundle_hash"`
-	Decision   *Decision `json:"decision,omitempty"`
 }

@@ -2,6 +2,7 @@ package artifact_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ func chain(t *testing.T) ([]artifact.Record, artifact.Chain) {
 	var end artifact.Chain
 	var records []artifact.Record
 	for i, name := range []string{"submitted", "approved", "executed"} {
-		r, next, err := end.Extend(2, name, "user:a", noon.Add(time.Duration(i)*time.Second), bundle, map[string]int{"n": i})
+		r, next, err := end.Extend(2, name, "user:a", noon.Add(time.Duration(i)*time.Second), bundle, artifact.Event{Reason: strconv.Itoa(i)})
 		require.NoError(t, err)
 		records, end = append(records, r), next
 	}

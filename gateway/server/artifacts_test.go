@@ -227,7 +227,7 @@ func (d *artifactDesk) create(id string, state artifact.State) storage.Artifact 
 	r.Spec.Policy = policy
 	bundle, err := artifact.BundleHash(r.Files, r.Spec)
 	require.NoError(d, err)
-	record, _, err := artifact.Chain{}.Extend(r.Version, "submitted", r.Author, time.Now(), bundle, "x")
+	record, _, err := artifact.Chain{}.Extend(r.Version, "submitted", r.Author, time.Now(), bundle, artifact.Event{To: state, BundleHash: bundle})
 	require.NoError(d, err)
 	var files []storage.StoredFile
 	for _, f := range r.Files {
@@ -248,7 +248,7 @@ func (d *artifactDesk) create(id string, state artifact.State) storage.Artifact 
 func (d *artifactDesk) step(v storage.Artifact, to artifact.State, change func(*storage.Step)) storage.Artifact {
 	d.Helper()
 	chain := artifact.Chain{Length: v.ChainLength, Last: v.ChainLast}
-	record, _, err := chain.Extend(v.Version, string(to), artifact.System, time.Now(), v.BundleHash, "x")
+	record, _, err := chain.Extend(v.Version, string(to), artifact.System, time.Now(), v.BundleHash, artifact.Event{From: v.State, To: to, BundleHash: v.BundleHash})
 	require.NoError(d, err)
 	s := storage.Step{ArtifactID: v.ArtifactID, Version: v.Version, Record: record, From: v.State, To: to}
 	if change != nil {

@@ -119,7 +119,25 @@ func undoView(c storage.Compensation) ArtifactCompensation {
 	}
 }
 
-func recordView(r artifact.Record) artifact.Record { return r }
+// ArtifactRecord is one link of a version's provenance chain.
+type ArtifactRecord struct {
+	Step        string    `json:"step"`
+	Actor       string    `json:"actor"`
+	At          time.Time `json:"at"`
+	Subject     string    `json:"subject"`
+	PayloadHash string    `json:"payload_hash" doc:"SHA-256 over the canonical JSON of event."`
+	Event       any       `json:"event,omitempty" doc:"What happened."`
+	Prev        string    `json:"prev,omitempty"`
+	Hash        string    `json:"hash"`
+}
+
+func recordView(r artifact.Record) ArtifactRecord {
+	view := ArtifactRecord{Step: r.Step, Actor: r.Actor, At: r.At, Subject: r.Subject, PayloadHash: r.PayloadHash, Prev: r.Prev, Hash: r.Hash}
+	if r.Event != nil {
+		view.Event = r.Event
+	}
+	return view
+}
 
 // listOf is a page of the views of items.
 func listOf[T, V any](view func(T) V, items []T, next string, err error) (*pageOutput[V], error) {

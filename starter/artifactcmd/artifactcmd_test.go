@@ -227,7 +227,7 @@ func TestCommandsNameWhatIsWrong(t *testing.T) {
 	require.ErrorContains(t, list(t.Context(), s.store, "somewhere", 1, io.Discard), "--state")
 	_, err = Target{ID: "none"}.resolve(t.Context(), s.store)
 	require.ErrorIs(t, err, storage.ErrNotFound)
-	_, err = dossiersOf(t.Context(), s.store, "none")
+	_, err = s.store.Audit(t.Context(), "none", nil)
 	require.ErrorIs(t, err, storage.ErrNotFound)
 	require.ErrorIs(t, export(t.Context(), s.store, Target{ID: "none", Version: 1}, nil, io.Discard), storage.ErrNotFound)
 	require.NoError(t, s.run("group", "add", "ops", "user:kim"))

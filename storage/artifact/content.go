@@ -72,7 +72,7 @@ func digest(body io.ReadSeeker) ([]byte, int64, error) {
 // Open streams a stored file. Its hash is checked as it is read: a difference is
 // an *objects.IntegrityError in place of the end of the file, so nothing may be
 // made of the content before the end.
-func (s Store) Open(ctx context.Context, f StoredFile) (io.ReadCloser, error) {
+func (s Store) Open(ctx context.Context, f StoredFile) (*Body, error) {
 	in := &s3.GetObjectInput{Bucket: &s.Bucket, Key: &f.Key}
 	if f.S3VersionID != "" {
 		in.VersionId = &f.S3VersionID
@@ -81,7 +81,7 @@ func (s Store) Open(ctx context.Context, f StoredFile) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, s.readError(f.Key, err)
 	}
-	return &verified{body: out.Body, hash: sha256.New(), bucket: s.Bucket, file: f}, nil
+	return &Body{body: out.Body, hash: sha256.New(), bucket: s.Bucket, file: f, version: aws.ToString(out.VersionId)}, nil
 }
 
 func (s Store) readError(key string, err error) error {
@@ -94,17 +94,19 @@ func (s Store) readError(key string, err error) error {
 	return fmt.Errorf("get object %s: %w", key, err)
 }
 
-// verified is a body that is checked against its hash as it is read.
-type verified struct {
-	body   io.ReadCloser
-	hash   hash.Hash
-	size   int64
-	bucket string
-	file   StoredFile
+// Body is the content of a stored file, which is checked against its hash as it
+// is read.
+type Body struct {
+	body    io.ReadCloser
+	hash    hash.Hash
+	size    int64
+	bucket  string
+	file    StoredFile
+	version string
 }
 
 // Read reads on; at the end it compares.
-func (v *verified) Read(p []byte) (int, error) {
+func (v *Body) Read(p []byte) (int, error) {
 	n, err := v.body.Read(p)
 	v.hash.Write(p[:n])
 	v.size += int64(n)
@@ -120,22 +122,7 @@ func (v *verified) Read(p []byte) (int, error) {
 }
 
 // Close ends reading.
-func (v *verified) Close() error { return v.body.Close() }
-
-// Verify reads a whole stored file and compares its hash. A file that is gone is
-// an *objects.IntegrityError as well: what was approved is not there.
-func (s Store) Verify(ctx context.Context, f StoredFile) error {
-	body, err := s.Open(ctx, f)
-	if errors.Is(err, objects.ErrNotFound) {
-		return &objects.IntegrityError{Bucket: s.Bucket, Key: f.Key, Want: f.ContentHash, Got: "nothing"}
-	}
-	if err != nil {
-		return err
-	}
-	defer body.Close() //nolint:errcheck // only read
-	_, err = io.Copy(io.Discard, body)
-	return err
-}
+func (v *Body) Close() error { return v.body.Close() }
 
 // Stat finds what lies at a key now and hashes it, for content that was uploaded
 // before its version.

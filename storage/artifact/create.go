@@ -36,12 +36,16 @@ func (s Store) CreateOnce(ctx context.Context, c Creation) (Written, error) {
 		return Written{}, err
 	}
 	r, at := c.Request, c.Record.At
+	specHash, err := r.Spec.Hash()
+	if err != nil {
+		return Written{}, err
+	}
 	item := Artifact{
 		common: newCommon("artifact", r.ArtifactID, r.Version, at, keys{
 			SK: versionKey(r.ArtifactID, r.Version).Sort, GSI1PK: "STATE#" + string(c.State), GSI1SK: indexSort(at, r.ArtifactID),
 		}),
 		Kind: r.Spec.Kind, Author: r.Author, Reason: r.Reason, State: c.State, StateSince: at, Spec: r.Spec,
-		Files: c.Content.Files, BundleHash: c.Content.BundleHash, ChainLength: 1, ChainLast: c.Record.Hash,
+		Files: c.Content.Files, BundleHash: c.Content.BundleHash, SpecHash: specHash, ChainLength: 1, ChainLast: c.Record.Hash,
 		Submission: c.Submission, Claim: r.Claim, Creator: c.Creator,
 	}
 	step := Step{ArtifactID: r.ArtifactID, Version: r.Version, Record: c.Record, From: artifact.None, To: c.State, Reason: r.Reason}
@@ -53,7 +57,7 @@ func (s Store) CreateOnce(ctx context.Context, c Creation) (Written, error) {
 	if b.err != nil {
 		return Written{}, b.err
 	}
-	err := s.Table.TransactRetrying(ctx, b.writes...)
+	err = s.Table.TransactRetrying(ctx, b.writes...)
 	if _, refused := errors.AsType[*table.ConflictError](err); refused {
 		return s.createdBefore(ctx, step, item)
 	}

@@ -29,6 +29,14 @@ type Document struct {
 	// Revision counts how often the document was written.
 	Revision int       `json:"revision"`
 	Versions []Dossier `json:"versions"`
+	// Hash is that of the document without Hash itself.
+	Hash string `json:"hash"`
+}
+
+func (d Document) sum() (string, error) {
+	d.Hash = ""
+	body, err := artifact.Canonical(d)
+	return artifact.HashOf(body), err
 }
 
 // links is how many records the document has.
@@ -137,6 +145,10 @@ func (s Store) currentProvenance(ctx context.Context, id string) (written, error
 
 // replaceProvenance writes a document in place of the one with the etag.
 func (s Store) replaceProvenance(ctx context.Context, d Document, etag string) (string, error) {
+	var err error
+	if d.Hash, err = d.sum(); err != nil {
+		return "", err
+	}
 	body, err := artifact.Canonical(d)
 	if err != nil {
 		return "", err
@@ -218,20 +230,6 @@ func (s Store) Published(ctx context.Context, a Artifact) (bool, error) {
 		links += v.ChainLength
 	}
 	return head.ProvenanceLinks >= links, err
-}
-
-// VerifyStored checks a version's content against the hashes of its item.
-// Archived content is not read: it lies in a cold class.
-func (s Store) VerifyStored(ctx context.Context, a Artifact) error {
-	if a.State == artifact.Archived {
-		return nil
-	}
-	for _, f := range a.Files {
-		if err := s.Verify(ctx, f); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // IsIntegrity tells whether an error says that content is not what was stored.

@@ -21,6 +21,18 @@ func (f StoredFile) File() artifact.File {
 	return artifact.File{Role: f.Role, Filename: f.Filename, ContentHash: f.ContentHash, S3VersionID: f.S3VersionID, Size: f.Size}
 }
 
+// Placed are the files of a version with the keys at which they lie.
+func Placed(id string, version int, files []artifact.File) []StoredFile {
+	var stored []StoredFile
+	for _, f := range files {
+		stored = append(stored, StoredFile{
+			Role: f.Role, Filename: f.Filename, Key: ContentKey(id, version, f.StoredName()),
+			ContentHash: f.ContentHash, S3VersionID: f.S3VersionID, Size: f.Size,
+		})
+	}
+	return stored
+}
+
 // Artifact is one version of an artifact.
 type Artifact struct {
 	common
@@ -33,6 +45,8 @@ type Artifact struct {
 	Spec       artifact.Spec  `json:"spec"`
 	Files      []StoredFile   `json:"files"`
 	BundleHash string         `json:"bundle_hash"`
+	// SpecHash is the hash of spec.json.
+	SpecHash string `json:"spec_hash,omitempty"`
 	// ChainLength and ChainLast are the end of the provenance chain.
 	ChainLength int    `json:"chain_length"`
 	ChainLast   string `json:"chain_last"`

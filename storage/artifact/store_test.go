@@ -64,7 +64,7 @@ func removeVersions(t *testing.T, client *s3.Client, bucket string) {
 func (w *world) record(version int, name string) artifact.Record {
 	w.t.Helper()
 	w.now = w.now.Add(time.Second)
-	r, next, err := w.chains[version].Extend(version, name, "user:author", w.now, "x", name)
+	r, next, err := w.chains[version].Extend(version, name, "user:author", w.now, "x", artifact.Event{Reason: name})
 	require.NoError(w.t, err)
 	w.chains[version] = next
 	return r
@@ -83,6 +83,8 @@ func (w *world) create(version int) storage.Creation {
 		stored.Role, stored.Filename = role, f.Filename
 		files = append(files, stored)
 	}
+	_, err = w.store.PutJSON(w.t.Context(), storage.ContentKey("fix", version, artifact.SpecFile), spec)
+	require.NoError(w.t, err)
 	bundle, err := artifact.BundleHash([]artifact.File{files[0].File(), files[1].File()}, spec)
 	require.NoError(w.t, err)
 	return storage.Creation{
@@ -308,7 +310,7 @@ func TestAStepMadeBeforeIsGivenAsItWasMade(t *testing.T) {
 	later := func(record artifact.Record, from artifact.Chain, change func(*artifact.Record)) artifact.Record {
 		t.Helper()
 		name := strings.SplitN(record.Step, "-", 3)[2]
-		again, _, err := from.Extend(1, name, record.Actor, record.At.Add(time.Hour), record.Subject, "another time")
+		again, _, err := from.Extend(1, name, record.Actor, record.At.Add(time.Hour), record.Subject, artifact.Event{Reason: "another time"})
 		require.NoError(t, err)
 		if change != nil {
 			change(&again)
@@ -434,7 +436,10 @@ func TestContentIsVerifiedWhileItStreams(t *testing.T) {
 
 	_, err = w.store.Put(ctx, file.Key, "text/plain", strings.NewReader("changed"))
 	require.NoError(t, err)
-	require.NoError(t, w.store.Verify(ctx, file), "reads name the version that was approved")
+	read, err = w.store.ReadAll(ctx, file, 2<<20)
+	require.NoError(t, err)
+	require.Equal(t, body, read, "reads name the version that was approved")
+	require.True(t, storage.IsIntegrity(w.store.Verify(ctx, file)), "and it was written over")
 	unversioned := file
 	unversioned.S3VersionID = ""
 	var broken *objects.IntegrityError

@@ -18,6 +18,14 @@ func (s Store) undoWrites(ctx context.Context, b *batch, step Step) error {
 	if err != nil {
 		return err
 	}
+	compensation, stand := undoItems(original, step)
+	b.putIf(s.Table, compensation, nil)
+	b.putIf(s.Table, stand, nil)
+	return nil
+}
+
+// undoItems are the compensation and what stands for it.
+func undoItems(original Artifact, step Step) (Compensation, Artifact) {
 	id := artifact.CompensationID(step.ArtifactID, step.Version)
 	undo, started := *step.Undo, step.Undo.StartedAt
 	compensation := Compensation{
@@ -27,7 +35,6 @@ func (s Store) undoWrites(ctx context.Context, b *batch, step Step) error {
 		CompArtifactID: id, State: undo.State, RunID: undo.RunID, Attempts: undo.Attempts, Detail: undo.Detail,
 	}
 	compensation.UpdatedAt = step.Record.At
-	b.putIf(s.Table, compensation, nil)
 	state := undoState[undo.State]
 	stand := Artifact{
 		common: newCommon("artifact", id, 1, started, keys{
@@ -42,6 +49,5 @@ func (s Store) undoWrites(ctx context.Context, b *batch, step Step) error {
 		}
 	}
 	stand.UpdatedAt = step.Record.At
-	b.putIf(s.Table, stand, nil)
-	return nil
+	return compensation, stand
 }

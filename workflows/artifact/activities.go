@@ -10,8 +10,8 @@ import (
 	"millrace/domain/artifact"
 )
 
-// Activity names. Checking a command, committing a step, reading HEAD and
-// settling a run are local activities: each is one or two requests to DynamoDB.
+// Activity names. Checking a command, committing a step, reading HEAD,
+// settling a run and summing up runs are local activities: each is one or two requests to DynamoDB.
 const (
 	PrepareActivity   = "PrepareArtifact"
 	ContentActivity   = "PrepareArtifactContent"
@@ -20,6 +20,7 @@ const (
 	CommitActivity    = "CommitArtifactStep"
 	HeadActivity      = "ReadArtifactHead"
 	SettleRunActivity = "SettleArtifactRun"
+	SumRunsActivity   = "SumArtifactRuns"
 	PublishActivity   = "PublishArtifact"
 	VerifyActivity    = "VerifyArtifact"
 	SupersedeActivity = "SupersedeOlderArtifacts"
@@ -48,7 +49,13 @@ type Settings struct {
 	ArchiveAfter artifact.Duration `json:"archive_after"`
 	// SearchAttributes tells whether the namespace has them.
 	SearchAttributes bool `json:"search_attributes,omitempty"`
+	// Provenance is how much the events of the chain tell: 0 in lifecycles that
+	// began before WholeProvenance.
+	Provenance int `json:"provenance,omitempty"`
 }
+
+// WholeProvenance has events tell of origin, files, undo, archive and runs.
+const WholeProvenance = 1
 
 // Prepared is a request that was checked, completed and whose content is stored.
 type Prepared struct {

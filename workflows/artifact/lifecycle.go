@@ -126,6 +126,13 @@ func (l *lifecycle) create(ctx workflow.Context) error {
 	}
 	at := l.stamp(ctx)
 	event := artifact.Event{To: state, Reason: l.request.Reason, BundleHash: l.BundleHash}
+	if l.Settings.Provenance >= WholeProvenance {
+		r := l.request
+		event.Files = r.Files
+		event.Origin = &artifact.Origin{
+			ArtifactID: r.ArtifactID, Author: r.Author, Kind: r.Spec.Kind, Submission: p.Assurance, Claim: r.Claim, Creator: workflow.GetInfo(ctx).FirstRunID,
+		}
+	}
 	record, chain, err := l.Chain.Extend(l.request.Version, "submitted", l.request.Author, at, l.BundleHash, event)
 	if err != nil {
 		return err

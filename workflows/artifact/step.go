@@ -33,6 +33,9 @@ func (l *lifecycle) commit(ctx workflow.Context, name string, to artifact.State,
 		bundle = step.BundleHash
 	}
 	event := artifact.Event{From: step.From, To: to, Reason: reason, Run: step.Run, BundleHash: bundle, Decision: step.Decision}
+	if err := l.tellAll(ctx, step, &event); err != nil {
+		return err
+	}
 	record, chain, err := l.Chain.Extend(l.request.Version, name, actor, at, bundle, event)
 	if err != nil {
 		return err
@@ -55,6 +58,23 @@ func (l *lifecycle) commit(ctx workflow.Context, name string, to artifact.State,
 	}
 	l.describe(ctx)
 	return nil
+}
+
+// tellAll has an event tell all that its step changes: whatever is not in the
+// chain could be changed behind it.
+func (l *lifecycle) tellAll(ctx workflow.Context, step Step, event *artifact.Event) error {
+	if l.Settings.Provenance < WholeProvenance {
+		return nil
+	}
+	event.Files, event.ArchivePrefix = step.Files, step.ArchivePrefix
+	if u := step.Undo; u != nil {
+		event.Undo = &artifact.UndoMark{State: u.State, RunID: u.RunID, Attempts: u.Attempts, Detail: u.Detail, StartedAt: u.StartedAt}
+	}
+	if step.From == step.To || step.From != artifact.Executing && step.From != artifact.Compensating {
+		return nil
+	}
+	event.Runs = &artifact.RunsMark{}
+	return l.local(ctx, "Sum up what became of the runs", SumRunsActivity, l.ref(), event.Runs)
 }
 
 // adopt goes on from a step as it was written.

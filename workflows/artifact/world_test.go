@@ -51,7 +51,7 @@ type desk struct {
 }
 
 func newDesk() *desk {
-	return &desk{settings: Settings{ArchiveAfter: artifact.Duration(30 * 24 * time.Hour)}}
+	return &desk{settings: Settings{ArchiveAfter: artifact.Duration(30 * 24 * time.Hour), Provenance: WholeProvenance}}
 }
 
 func (d *desk) activities() map[string]any {
@@ -106,6 +106,11 @@ func (d *desk) activities() map[string]any {
 				return d.settle(r), nil
 			}
 			return SettleResult{Began: true, Result: RunResult{Status: r.Status, ExitCode: -1, Detail: r.Detail}}, nil
+		},
+		SumRunsActivity: func(context.Context, VersionRef) (artifact.RunsMark, error) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return artifact.RunsMark{Count: len(d.runs), Hash: hash}, nil
 		},
 		PublishActivity: func(context.Context, PublishRequest) error { return nil },
 		VerifyActivity: func(_ context.Context, r VerifyRequest) error {
