@@ -28,7 +28,7 @@ func registerReport(h *host, d dependencies) {
 	aggregator := activities.Aggregator{Store: store, Settings: settings, Now: time.Now, Logger: d.logger}
 	prices, _ := d.settings.Report.Model.TokenPrices() // so have they
 	writer := activities.Writer{
-		Store: store, Settings: settings, Model: bedrock.Model{API: bedrock.New(d.clients.config)}, Prices: prices, Now: time.Now, Logger: d.logger,
+		Store: store, Settings: settings, Model: bedrock.Model{API: bedrock.New(d.clients.config), Timeout: d.settings.Report.Model.Timeout}, Prices: prices, Now: time.Now, Logger: d.logger,
 	}
 	publisher := activities.Publisher{Store: store, Settings: settings, Logger: d.logger}
 	courier := activities.Courier{

@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"millrace/platform/secret"
 	"millrace/platform/slack"
 	"millrace/platform/slack/slacktest"
+	storage "millrace/storage/report"
 	workflows "millrace/workflows/report"
 )
 
@@ -81,7 +83,7 @@ func mustDeliver(t *testing.T, c Courier, req workflows.DeliverRequest) workflow
 
 func TestADayIsToldOfAgainOnlyWhenAsked(t *testing.T) {
 	p, c, server := office(t)
-	claim, err := p.Store.ClaimDelivery(t.Context(), newYear, "an earlier run", time.Now(), false)
+	claim, _, err := p.Store.ClaimDelivery(t.Context(), newYear, "an earlier run", nil, time.Now(), false)
 	require.NoError(t, err)
 	require.EqualValues(t, "claimed", claim)
 	_, err = run(t, c.DeliverReports, someDay)
@@ -136,4 +138,43 @@ func TestWithoutSlackNothingIsClaimed(t *testing.T) {
 	p.calls.Take()
 	require.Equal(t, workflows.DeliveryNotConfigured, mustDeliver(t, c, someDay).Outcome)
 	require.Empty(t, p.calls.Take())
+}
+
+// TestTheNightTellsWhatARunByHandDidNot has one target reported on by hand first.
+func TestTheNightTellsWhatARunByHandDidNot(t *testing.T) {
+	_, c, server := office(t)
+	byHand := someDay
+	byHand.Results = someDay.Results[2:3]
+	require.Equal(t, workflows.DeliverySent, mustDeliver(t, c, byHand).Outcome)
+	require.Equal(t, workflows.DeliverySent, mustDeliverAs(t, c, someDay, "the night").Outcome)
+	require.Equal(t, workflows.DeliveryDuplicate, mustDeliverAs(t, c, byHand, "by hand again").Outcome, "all of it is known")
+	changed := someDay
+	changed.Results = slices.Clone(someDay.Results)
+	changed.Results[1].Verdict = "danger"
+	require.Equal(t, workflows.DeliverySent, mustDeliverAs(t, c, changed, "found more").Outcome)
+	require.Len(t, server.Messages(), 3)
+}
+
+// mustDeliverAs delivers for another run than the others: the activity's own ids
+// are the same in each test environment.
+func mustDeliverAs(t *testing.T, c Courier, req workflows.DeliverRequest, run string) workflows.DeliverResult {
+	t.Helper()
+	var delivery storage.Delivery
+	key := report.DayPrefix(c.Store.Prefix, req.Date) + "/delivery.json"
+	require.NoError(t, c.Store.ReadJSON(t.Context(), key, &delivery))
+	delivery.ID = "before " + run
+	require.NoError(t, c.Store.SettleDelivery(t.Context(), req.Date, delivery))
+	return mustDeliver(t, c, req)
+}
+
+func TestNobodyIsToldOfADayThatIsNotOver(t *testing.T) {
+	p, c, server := office(t)
+	c.Now = func() time.Time { return time.Date(2026, 1, 1, 14, 59, 59, 0, time.UTC) }
+	p.calls.Take()
+	require.Equal(t, workflows.DeliveryNotOver, mustDeliver(t, c, someDay).Outcome)
+	require.Empty(t, p.calls.Take())
+	asked := someDay
+	asked.Notify = true
+	require.Equal(t, workflows.DeliverySent, mustDeliver(t, c, asked).Outcome)
+	require.Len(t, server.Messages(), 1)
 }

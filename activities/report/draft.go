@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -66,21 +67,56 @@ const (
 	maxKept = 256 << 10
 )
 
+// maxCalls bounds the requests for one draft that may have to be paid for, where
+// who asks sets no bound.
+const maxCalls = 3
+
 // DraftReport asks a model to word a day, at most once for the same input: the
 // answer is kept under the digest of model, settings and prompt, and read back when
-// the activity runs again. Only an answer that was paid for and whose worker died
-// before it was kept, a moment later, is paid for twice. A draft that fails its
-// checks is a result with its violations, not an error.
+// the activity runs again. Requests that may have to be paid for and brought
+// nothing are counted in the heartbeat, which outlives a worker, and bounded. A
+// draft that fails its checks is a result with its violations, not an error.
 func (w Writer) DraftReport(ctx context.Context, req workflows.DraftRequest) (workflows.DraftResult, error) {
-	defer beating(ctx)()
 	info := activity.GetInfo(ctx)
-	result, err := w.draft(ctx, req, info.ScheduledTime)
-	return result, modelFailure(err, info.Attempt)
+	limit := req.MaxCalls
+	if limit <= 0 {
+		limit = maxCalls
+	}
+	var before int
+	if activity.HasHeartbeatDetails(ctx) {
+		_ = activity.GetHeartbeatDetails(ctx, &before) // none count nothing
+	}
+	// The request counts before it is sent: a worker that dies can't count it after.
+	var calls atomic.Int64
+	calls.Store(int64(min(before+1, limit)))
+	defer beating(ctx, func() any { return calls.Load() })()
+	sent := false
+	result, err := w.draft(ctx, req, info.ScheduledTime, before < limit, &sent)
+	if err != nil && !sent {
+		calls.Store(int64(before))
+		activity.RecordHeartbeat(ctx, calls.Load())
+	}
+	if failed, ok := errors.AsType[*bedrock.Error](err); sent && calls.Load() >= int64(limit) && ok {
+		return workflows.DraftResult{Calls: limit, Unusable: fmt.Sprintf("%d requests brought no answer that can be used; last: %s", limit, failed.Error())}, nil
+	}
+	switch {
+	case sent:
+		result.Calls = before + 1
+	case err == nil && !result.Cached: // kept by an attempt whose worker died
+		result.Calls = max(before, 1)
+	case err == nil:
+		result.Calls = 0
+	}
+	return result, modelFailure(err, info.Attempt, int(calls.Load()))
 }
 
+// errNoCallLeft tells that the model may not be asked again.
+var errNoCallLeft = &bedrock.Error{Code: "NoCallLeft", Message: "requests before this one were cut off", Retryable: false}
+
 // draft is DraftReport for an activity that was first scheduled at since: with
-// force, only an answer that was kept since then counts.
-func (w Writer) draft(ctx context.Context, req workflows.DraftRequest, since time.Time) (workflows.DraftResult, error) {
+// force, only an answer that was kept since then counts. Sent tells whether a
+// request may have to be paid for.
+func (w Writer) draft(ctx context.Context, req workflows.DraftRequest, since time.Time, mayAsk bool, sent *bool) (workflows.DraftResult, error) {
 	day, err := readDay(ctx, w.Store, w.Settings, req.Target, req.Date, req.Timezone)
 	if err != nil {
 		return workflows.DraftResult{}, err
@@ -99,8 +135,15 @@ func (w Writer) draft(ctx context.Context, req workflows.DraftRequest, since tim
 	if found && (!req.Force || !record.CreatedAt.Before(since)) {
 		return w.result(day, key, record, record.CreatedAt.Before(since)), nil
 	}
+	if !mayAsk {
+		return workflows.DraftResult{}, errNoCallLeft
+	}
+	*sent = true
 	answer, err := w.ask(ctx, model, prompt)
 	if err != nil {
+		if failed, ok := errors.AsType[*bedrock.Error](err); ok {
+			*sent = failed.Sent
+		}
 		return workflows.DraftResult{}, err
 	}
 	record = w.recordOf(req, model, digest, answer)
@@ -217,16 +260,17 @@ const (
 // modelFailure is an error of a model as Temporal sees it: what can't succeed is
 // final, and what may is tried again after the time that the service asked for,
 // twice as long with each attempt.
-func modelFailure(err error, attempt int32) error {
+// The details are how many requests may have to be paid for.
+func modelFailure(err error, attempt int32, calls int) error {
 	failed, ok := errors.AsType[*bedrock.Error](err)
 	if !ok {
 		return failure(err)
 	}
 	if !failed.Retryable {
-		return temporal.NewNonRetryableApplicationError(failed.Error(), failed.Code, failed)
+		return temporal.NewNonRetryableApplicationError(failed.Error(), failed.Code, failed, calls)
 	}
 	wait := failed.RetryAfter << min(max(attempt-1, 0), maxDoublings)
 	return temporal.NewApplicationErrorWithOptions(failed.Error(), failed.Code, temporal.ApplicationErrorOptions{
-		Cause: failed, NextRetryDelay: max(min(wait, maxModelWait), failed.RetryAfter), Category: temporal.ApplicationErrorCategoryBenign,
+		Cause: failed, Details: []any{calls}, NextRetryDelay: max(min(wait, maxModelWait), failed.RetryAfter), Category: temporal.ApplicationErrorCategoryBenign,
 	})
 }

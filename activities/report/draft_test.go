@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
 
 	"millrace/domain/exact"
 	"millrace/domain/report"
@@ -155,14 +157,14 @@ func TestARetryAfterALostAcknowledgementPaysNothing(t *testing.T) {
 	request := n.request()
 	request.Force = true
 	scheduled := time.Now()
-	first, err := n.writer.draft(t.Context(), request, scheduled)
+	first, err := n.writer.draft(t.Context(), request, scheduled, true, new(bool))
 	require.ErrorIs(t, err, nil)
-	again, err := n.writer.draft(t.Context(), request, scheduled)
+	again, err := n.writer.draft(t.Context(), request, scheduled, true, new(bool))
 	require.NoError(t, err)
 	require.Equal(t, first, again, "the same activity sees its own draft, and counts it once")
 	require.Equal(t, 1, n.asked())
 
-	later, err := n.writer.draft(t.Context(), request, time.Now())
+	later, err := n.writer.draft(t.Context(), request, time.Now(), true, new(bool))
 	require.NoError(t, err)
 	require.False(t, later.Cached, "another forced run asks again")
 	require.Equal(t, 2, n.asked())
@@ -251,15 +253,15 @@ func TestWaitsGrowWithEachAttempt(t *testing.T) {
 	throttled := &bedrock.Error{Code: "ThrottlingException", Retryable: true, RetryAfter: 10 * time.Second}
 	for attempt, want := range map[int32]time.Duration{0: 10 * time.Second, 1: 10 * time.Second, 2: 20 * time.Second, 4: 80 * time.Second, 5: 2 * time.Minute, 5000: 2 * time.Minute} {
 		var failed *temporal.ApplicationError
-		require.ErrorAs(t, modelFailure(throttled, attempt), &failed)
+		require.ErrorAs(t, modelFailure(throttled, attempt, 0), &failed)
 		require.Equal(t, want, failed.NextRetryDelay(), attempt)
 	}
 	var failed *temporal.ApplicationError
 	asked := &bedrock.Error{Code: "ThrottlingException", Retryable: true, RetryAfter: 5 * time.Minute}
-	require.ErrorAs(t, modelFailure(asked, 1), &failed)
+	require.ErrorAs(t, modelFailure(asked, 1, 0), &failed)
 	require.Equal(t, 5*time.Minute, failed.NextRetryDelay(), "what the service asks for is never cut")
-	require.NoError(t, modelFailure(nil, 1))
-	require.ErrorIs(t, modelFailure(context.Canceled, 1), context.Canceled)
+	require.NoError(t, modelFailure(nil, 1, 0))
+	require.ErrorIs(t, modelFailure(context.Canceled, 1, 0), context.Canceled)
 }
 
 func TestTwoAttemptsAtOnceAgreeOnOneDraft(t *testing.T) {
@@ -269,7 +271,7 @@ func TestTwoAttemptsAtOnceAgreeOnOneDraft(t *testing.T) {
 	var running sync.WaitGroup
 	for i := range attempts {
 		running.Go(func() {
-			result, err := n.writer.draft(t.Context(), n.request(), time.Now().Add(-time.Minute))
+			result, err := n.writer.draft(t.Context(), n.request(), time.Now().Add(-time.Minute), true, new(bool))
 			if err == nil {
 				results[i] = result
 			}
@@ -323,4 +325,55 @@ func TestAStoreThatFailsAfterTheAnswerIsTriedAgain(t *testing.T) {
 	require.ErrorContains(t, err, "the bucket is away")
 	n.calls.Fail(nil)
 	require.True(t, n.draft().Valid)
+}
+
+// TestRequestsThatBringNothingAreBoundedAndCounted breaks answers off after they
+// began, and kills workers while they wait.
+func TestRequestsThatBringNothingAreBoundedAndCounted(t *testing.T) {
+	n, served := newNewsroom(t), 0
+	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		served++
+		w.Header().Set("Content-Length", "200")
+		_, _ = w.Write([]byte(`{"output":`))
+	}))
+	t.Cleanup(cut.Close)
+	t.Setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", cut.URL)
+	n.writer.Model = bedrock.Model{API: bedrock.New(storagetest.Config(t))}
+	attempt := func(before, limit int) (workflows.DraftResult, error) {
+		var suite testsuite.WorkflowTestSuite
+		env := suite.NewTestActivityEnvironment()
+		env.RegisterActivity(n.writer.DraftReport)
+		env.SetHeartbeatDetails(before)
+		request := n.request()
+		request.MaxCalls = limit
+		var result workflows.DraftResult
+		value, err := env.ExecuteActivity(n.writer.DraftReport, request)
+		if err == nil {
+			err = value.Get(&result)
+		}
+		return result, err
+	}
+	_, err := attempt(0, 3)
+	var failed *temporal.ApplicationError
+	require.ErrorAs(t, err, &failed)
+	require.False(t, failed.NonRetryable())
+	var calls int
+	require.NoError(t, failed.Details(&calls))
+	require.Equal(t, 1, calls)
+
+	result, err := attempt(2, 3)
+	require.NoError(t, err)
+	require.Equal(t, 3, result.Calls)
+	require.Contains(t, result.Unusable, "3 requests brought no answer")
+	result, err = attempt(0, 1)
+	require.NoError(t, err)
+	require.Equal(t, 1, result.Calls)
+	require.Equal(t, 3, served)
+
+	_, err = attempt(1, 1)
+	require.ErrorAs(t, err, &failed)
+	require.True(t, failed.NonRetryable(), "the worker of the last request that was allowed died")
+	require.NoError(t, failed.Details(&calls))
+	require.Equal(t, 1, calls)
+	require.Equal(t, 3, served)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"millrace/domain/cloudinfra"
+	"millrace/domain/factory"
 	"millrace/domain/report"
 	storage "millrace/storage/report"
 	workflows "millrace/workflows/report"
@@ -51,7 +53,7 @@ func (p Planner) PlanReport(ctx context.Context, req workflows.PlanRequest) (wor
 	}
 	p.addTargets(&plan, req.Targets)
 	if req.MakeUp {
-		plan.Missed, err = p.missed(ctx, previous.Date())
+		plan.Missed, err = p.missed(ctx, previous)
 	}
 	return plan, failure(err)
 }
@@ -85,8 +87,11 @@ func (p Planner) addTargets(plan *workflows.Plan, asked []string) {
 	}
 }
 
-// missed are the targets without a report on a day.
-func (p Planner) missed(ctx context.Context, date string) ([]workflows.TargetDate, error) {
+// missed are the targets without a report on a day that should have one: those
+// with objects on it, and those that were reported on before. What was not there
+// yet is owed nothing.
+func (p Planner) missed(ctx context.Context, day report.Day) ([]workflows.TargetDate, error) {
+	date := day.Date()
 	entries, err := p.Store.Day(ctx, date)
 	if err != nil {
 		return nil, err
@@ -94,9 +99,65 @@ func (p Planner) missed(ctx context.Context, date string) ([]workflows.TargetDat
 	var missed []workflows.TargetDate
 	for _, target := range p.all() {
 		written := slices.ContainsFunc(entries, func(e storage.Entry) bool { return e.Target == target && e.Report && e.Metadata })
-		if !written {
+		if written {
+			continue
+		}
+		owed, err := p.owed(ctx, day, target)
+		if err != nil {
+			return nil, err
+		}
+		if owed {
 			missed = append(missed, workflows.TargetDate{Target: target, Date: date})
 		}
 	}
 	return missed, nil
+}
+
+// owed tells whether a target has objects on a day, or a report on one of the days
+// before.
+func (p Planner) owed(ctx context.Context, day report.Day, target string) (bool, error) {
+	has, err := p.hasObjects(ctx, day, target)
+	if has || err != nil {
+		return has, err
+	}
+	for range lookBack {
+		before, err := report.PreviousDay(day.Window().Start, day.Timezone())
+		if err != nil {
+			return false, err
+		}
+		day = before
+		reported, err := p.Store.Reported(ctx, day.Date(), target)
+		if reported || err != nil {
+			return reported, err
+		}
+	}
+	return false, nil
+}
+
+// lookBack is how many days are looked at for an earlier report: more than an
+// outage that nobody notices.
+const lookBack = 7
+
+// hasObjects tells whether any object lies in the UTC hours of a day: keys are in
+// the order of time, so that one listing for each dataset tells.
+func (p Planner) hasObjects(ctx context.Context, day report.Day, target string) (bool, error) {
+	folder, datasets := target, p.Settings.Datasets
+	if target == report.CloudTarget {
+		folder, datasets = cloudFolder, []string{string(cloudinfra.TrackFast), string(cloudinfra.TrackSlow)}
+	}
+	window := day.Window()
+	for _, dataset := range datasets {
+		all := "processed/" + folder + "/" + dataset + "/"
+		end := factory.ProcessedPrefix(folder, dataset, window.End.Add(time.Hour-1))
+		for object, err := range p.Store.Bucket.List(ctx, all, factory.ProcessedPrefix(folder, dataset, window.Start)) {
+			if err != nil {
+				return false, err
+			}
+			if object.Key < end {
+				return true, nil
+			}
+			break
+		}
+	}
+	return false, nil
 }

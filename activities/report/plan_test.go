@@ -60,20 +60,37 @@ func TestAPlanThatCannotBeMadeIsFinal(t *testing.T) {
 
 func TestAPlanFindsWhatTheDayBeforeLacks(t *testing.T) {
 	p := newPlant(t)
-	written := func(date, target string, key func(prefix, date, target string) string) {
-		require.NoError(t, p.Store.Bucket.Put(t.Context(), key("reports/daily", date, target), "text/plain", []byte("x")))
-	}
+	put := func(key string) { require.NoError(t, p.Store.Bucket.Put(t.Context(), key, "text/plain", []byte("x"))) }
 	for _, target := range []string{"factory-a", "factory-b"} {
-		written("2025-12-31", target, report.MarkdownKey)
+		put(report.MarkdownKey("reports/daily", "2025-12-31", target))
 	}
-	written("2025-12-31", "factory-a", report.MetadataKey)
+	put(report.MetadataKey("reports/daily", "2025-12-31", "factory-a"))
+	put(report.MarkdownKey("reports/daily", "2025-12-28", "factory-c"))
+	put("processed/cloud_infra/slow/yyyy=2025/mm=12/dd=31/hh=14/2025-12-31T14:59:59Z.json")
 	plan := planner()
 	plan.Store = p.Store
 	p.calls.Take()
 	got, err := run(t, plan.PlanReport, workflows.PlanRequest{Date: "2026-01-01", MakeUp: true})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"ListObjectsV2": 1}, p.calls.Take())
+	require.Equal(t, map[string]int{"ListObjectsV2": 1 + 4 + 6 + 2}, p.calls.Take())
 	require.Equal(t, []workflows.TargetDate{
 		{Target: "factory-b", Date: "2025-12-31"}, {Target: "factory-c", Date: "2025-12-31"}, {Target: "cloud-infra", Date: "2025-12-31"},
-	}, got.Missed, "one that lacks its metadata is not finished")
+	}, got.Missed, "one that lacks its metadata is not finished, one that was reported on before is owed, and so is one with an object")
+}
+
+// TestTheFirstNightOwesNothing has objects of the day that is reported on, and of
+// none before it.
+func TestTheFirstNightOwesNothing(t *testing.T) {
+	p := newPlant(t)
+	for _, key := range []string{
+		"processed/factory-a/factory_state/yyyy=2025/mm=12/dd=31/hh=15/first.json", "processed/factory-a/infra_state/yyyy=2025/mm=12/dd=30/hh=14/old.json",
+		"processed/cloud_infra/fast/yyyy=2025/mm=12/dd=31/hh=15/first.json",
+	} {
+		require.NoError(t, p.Store.Bucket.Put(t.Context(), key, "text/plain", []byte("x")))
+	}
+	plan := planner()
+	plan.Store = p.Store
+	got, err := run(t, plan.PlanReport, workflows.PlanRequest{Date: "2026-01-01", MakeUp: true})
+	require.NoError(t, err)
+	require.Empty(t, got.Missed)
 }

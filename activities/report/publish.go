@@ -58,10 +58,14 @@ type Generation struct {
 	Violations []string `json:"violations,omitempty"`
 	// Tokens and cost are those that this run paid for, Draft those of the draft
 	// that was published, which an earlier run may have paid for.
-	InputTokens  int64      `json:"input_token_count"`
-	OutputTokens int64      `json:"output_token_count"`
-	Cost         string     `json:"cost_usd,omitempty"`
-	Draft        *DraftCost `json:"draft,omitempty"`
+	InputTokens  int64  `json:"input_token_count"`
+	OutputTokens int64  `json:"output_token_count"`
+	Cost         string `json:"cost_usd,omitempty"`
+	// ModelCalls is how many requests of this run may have to be paid for; of
+	// LostCalls among them no tokens are known, so that Cost leaves them out.
+	ModelCalls int        `json:"model_call_count"`
+	LostCalls  int        `json:"unanswered_model_call_count,omitempty"`
+	Draft      *DraftCost `json:"draft,omitempty"`
 }
 
 // DraftCost is what a draft cost when it was written.
@@ -127,6 +131,7 @@ func (p Publisher) generation(day writtenDay, req workflows.PublishRequest, at t
 		HTMLKey:          report.HTMLKey(p.Store.Prefix, req.Date, req.Target),
 		ValidationStatus: validationPassed, Violations: req.Violations,
 		InputTokens: req.InputTokens, OutputTokens: req.OutputTokens, Cost: req.Cost,
+		ModelCalls: req.ModelCalls, LostCalls: req.LostCalls,
 	}
 }
 

@@ -24,8 +24,8 @@ import (
 )
 
 // DefaultTimeout bounds one request: a model writes a few dozen tokens a second,
-// and answers only when the last is written.
-const DefaultTimeout = 2 * time.Minute
+// and answers only when the last is written; large models take minutes.
+const DefaultTimeout = 10 * time.Minute
 
 const connectTimeout = 2 * time.Second
 
@@ -138,7 +138,7 @@ func (m Model) Ask(ctx context.Context, r Request) (Answer, error) {
 	case ctx.Err() != nil:
 		return Answer{}, fmt.Errorf("ask model %s: %w", r.Model, ctx.Err())
 	case errors.Is(bounded.Err(), context.DeadlineExceeded):
-		return Answer{}, &Error{Code: "RequestTimeout", Message: fmt.Sprintf("no answer within %s", timeout), Retryable: true, Cause: err}
+		return Answer{}, &Error{Code: "RequestTimeout", Message: fmt.Sprintf("no answer within %s", timeout), Retryable: true, Sent: true, Cause: err}
 	}
 	return Answer{}, failure(err)
 }
@@ -189,7 +189,7 @@ func answer(out *bedrockruntime.ConverseOutput, tool string) (Answer, error) {
 			}
 			body, err := b.Value.Input.MarshalSmithyDocument()
 			if err != nil {
-				return Answer{}, &Error{Code: "UnreadableAnswer", Message: "the tool's input is not JSON", Retryable: true, Cause: err}
+				return Answer{}, &Error{Code: "UnreadableAnswer", Message: "the tool's input is not JSON", Retryable: true, Sent: true, Cause: err}
 			}
 			a.Input = body
 		}

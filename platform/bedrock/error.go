@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
@@ -21,7 +22,10 @@ type Error struct {
 	Retryable bool
 	// RetryAfter is how long to wait before that; 0 leaves it to the caller.
 	RetryAfter time.Duration
-	Cause      error
+	// Sent tells that the model may have worked on the request, so that it may have
+	// to be paid for: there was no answer, or none that could be read.
+	Sent  bool
+	Cause error
 }
 
 // Error names the code and what the service said.
@@ -75,6 +79,15 @@ func failure(err error) *Error {
 		e.Retryable = false
 	case status >= 400 && status < 500:
 		e.Retryable = status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
+	}
+	dial, dialled := errors.AsType[*net.OpError](err)
+	switch {
+	case named:
+		e.Sent = e.Code == "ModelTimeoutException" || e.Code == "ModelErrorException"
+	case status == 0:
+		e.Sent = !dialled || dial.Op != "dial"
+	default:
+		e.Sent = status < 300
 	}
 	if e.RetryAfter == 0 {
 		e.RetryAfter = waits[e.Code]

@@ -77,10 +77,11 @@ type Report struct {
 
 // ReportModel says which model writes and how.
 type ReportModel struct {
-	ID          string `name:"model-id" help:"Model or inference profile of Amazon Bedrock that words reports." default:"anthropic.claude-3-sonnet-20240229-v1:0" env:"MILLRACE_BEDROCK_MODEL_ID" placeholder:"ID"`
-	MaxTokens   int    `help:"Greatest number of tokens of an answer." default:"3000" env:"MILLRACE_BEDROCK_MAX_TOKENS"`
-	Temperature string `help:"Temperature, 0 to 1." default:"0.2" env:"MILLRACE_BEDROCK_TEMPERATURE"`
-	Prices      string `help:"US dollars per million tokens by model, as a JSON list: [{\"model\":\"name*\",\"input\":3,\"output\":15}]; without a price reports tell tokens only." env:"MILLRACE_BEDROCK_PRICES" placeholder:"JSON"`
+	ID          string        `name:"model-id" help:"Model or inference profile of Amazon Bedrock that words reports." default:"anthropic.claude-3-sonnet-20240229-v1:0" env:"MILLRACE_BEDROCK_MODEL_ID" placeholder:"ID"`
+	MaxTokens   int           `help:"Greatest number of tokens of an answer." default:"3000" env:"MILLRACE_BEDROCK_MAX_TOKENS"`
+	Timeout     time.Duration `name:"request-timeout" help:"How long one answer may take." default:"10m" env:"MILLRACE_BEDROCK_REQUEST_TIMEOUT"`
+	Temperature string        `help:"Temperature, 0 to 1." default:"0.2" env:"MILLRACE_BEDROCK_TEMPERATURE"`
+	Prices      string        `help:"US dollars per million tokens by model, as a JSON list: [{\"model\":\"name*\",\"input\":3,\"output\":15}]; without a price reports tell tokens only." env:"MILLRACE_BEDROCK_PRICES" placeholder:"JSON"`
 }
 
 // TokenPrices are the prices of models.

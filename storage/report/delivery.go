@@ -33,6 +33,8 @@ type Delivery struct {
 	Status string    `json:"status"`
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitempty"`
+	// Told is what people were told: of each target the digest of its result.
+	Told map[string]string `json:"told,omitempty"`
 }
 
 // Claim is what an attempt to claim a day's delivery came to.
@@ -42,7 +44,7 @@ type Claim string
 const (
 	// Claimed means that the caller may send.
 	Claimed Claim = "claimed"
-	// Told means that people were told of the day.
+	// Told means that people were told of these results.
 	Told Claim = "told"
 	// Busy means that another run is telling them now.
 	Busy Claim = "busy"
@@ -53,36 +55,48 @@ const (
 const claimLives = 15 * time.Minute
 
 // ClaimDelivery claims the message about a day for id, unless people were told of
-// it. Force claims it all the same, once per id. A claim of the same id goes on
-// where an earlier attempt stopped.
-func (s Store) ClaimDelivery(ctx context.Context, date, id string, now time.Time, force bool) (Claim, error) {
+// all the results, whose digests are given by target. Force claims it all the same,
+// once per id. A claim of the same id goes on where an earlier attempt stopped.
+// Who claimed it also gets what people were told before, to settle it with.
+func (s Store) ClaimDelivery(ctx context.Context, date, id string, results map[string]string, now time.Time, force bool) (Claim, map[string]string, error) {
 	key := s.deliveryKey(date)
 	pending := Delivery{ID: id, Status: DeliveryPending, At: now.UTC()}
 	claimed, err := s.putDelivery(ctx, key, pending, "")
 	if err != nil || claimed {
-		return Claimed, err
+		return Claimed, nil, err
 	}
 	standing, etag, err := s.delivery(ctx, key)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	switch {
 	case standing.ID == id && standing.Status == DeliveryPending:
-		return Claimed, nil
+		return Claimed, standing.Told, nil
 	case standing.Status == DeliveryPending && now.Sub(standing.At) < claimLives:
-		return Busy, nil
-	case standing.told() && (!force || standing.ID == id):
-		return Told, nil
+		return Busy, nil, nil
+	case standing.ID == id && standing.sent(), !force && standing.knows(results):
+		return Told, nil, nil
 	}
+	pending.Told = standing.Told
 	claimed, err = s.putDelivery(ctx, key, pending, etag)
 	if err != nil || claimed {
-		return Claimed, err
+		return Claimed, standing.Told, err
 	}
-	return Busy, nil
+	return Busy, nil, nil
 }
 
-// told tells whether people were told, as far as anybody knows.
-func (d Delivery) told() bool { return d.Status == DeliverySent || d.Status == DeliveryAmbiguous }
+// sent tells whether the message arrived, as far as anybody knows.
+func (d Delivery) sent() bool { return d.Status == DeliverySent || d.Status == DeliveryAmbiguous }
+
+// knows tells whether people were told of all results.
+func (d Delivery) knows(results map[string]string) bool {
+	for target, digest := range results {
+		if d.Told[target] != digest {
+			return false
+		}
+	}
+	return true
+}
 
 // SettleDelivery notes how the claimed delivery of a day ended.
 func (s Store) SettleDelivery(ctx context.Context, date string, d Delivery) error {

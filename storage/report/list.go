@@ -111,6 +111,14 @@ func (s Store) listDays(ctx context.Context, days []string, q Query) ([]Entry, e
 // also targets of which there is only a part.
 func (s Store) Day(ctx context.Context, date string) ([]Entry, error) { return s.day(ctx, date, "") }
 
+// Reported tells whether a target has a report on a day.
+func (s Store) Reported(ctx context.Context, date, target string) (bool, error) {
+	for object, err := range s.Bucket.List(ctx, report.MarkdownKey(s.Prefix, date, target), "") {
+		return err == nil && object.Key == report.MarkdownKey(s.Prefix, date, target), err
+	}
+	return false, nil
+}
+
 func (s Store) day(ctx context.Context, date, target string) ([]Entry, error) {
 	prefix := report.DayPrefix(s.Prefix, date) + "/"
 	below := prefix

@@ -176,28 +176,36 @@ func TestReportsAreReadUnlessTheyAreKnown(t *testing.T) {
 func TestADayIsToldOfOnce(t *testing.T) {
 	s, _ := newStore(t)
 	now := time.Date(2026, 1, 2, 0, 40, 0, 0, time.UTC)
+	results := map[string]string{"factory-a": "1"}
 	claim := func(id string, now time.Time, force bool) storage.Claim {
 		t.Helper()
-		got, err := s.ClaimDelivery(t.Context(), "2026-01-01", id, now, force)
+		got, _, err := s.ClaimDelivery(t.Context(), "2026-01-01", id, results, now, force)
 		require.NoError(t, err)
 		return got
 	}
+	var told map[string]string
 	settle := func(id, status string) {
 		t.Helper()
-		require.NoError(t, s.SettleDelivery(t.Context(), "2026-01-01", storage.Delivery{ID: id, Status: status, At: now}))
+		require.NoError(t, s.SettleDelivery(t.Context(), "2026-01-01", storage.Delivery{ID: id, Status: status, At: now, Told: told}))
 	}
 	require.Equal(t, storage.Claimed, claim("run-1", now, false))
 	require.Equal(t, storage.Claimed, claim("run-1", now, false), "a retry goes on")
 	require.Equal(t, storage.Busy, claim("run-2", now.Add(time.Minute), false))
 	require.Equal(t, storage.Claimed, claim("run-2", now.Add(time.Hour), false), "whoever claimed it is gone")
+	told = results
 	settle("run-2", storage.DeliverySent)
 	require.Equal(t, storage.Told, claim("run-2", now, false))
 	require.Equal(t, storage.Told, claim("run-3", now.Add(24*time.Hour), false))
 	require.Equal(t, storage.Claimed, claim("run-4", now, true))
 	settle("run-4", storage.DeliveryAmbiguous)
 	require.Equal(t, storage.Told, claim("run-4", now, true), "what was forced is sent once too")
+	told = nil
 	settle("run-4", storage.DeliveryFailed)
 	require.Equal(t, storage.Claimed, claim("run-5", now, false), "nobody was told")
+	told = results
+	settle("run-5", storage.DeliverySent)
+	results = map[string]string{"factory-a": "1", "factory-b": "1"}
+	require.Equal(t, storage.Claimed, claim("run-6", now, false), "of one target nobody was told")
 }
 
 func TestOnlyOneOfManyRunsClaimsADay(t *testing.T) {
@@ -206,7 +214,7 @@ func TestOnlyOneOfManyRunsClaimsADay(t *testing.T) {
 	var runs sync.WaitGroup
 	for n := range 20 {
 		runs.Go(func() {
-			got, err := s.ClaimDelivery(t.Context(), "2026-01-01", fmt.Sprint("run-", n), time.Now(), true)
+			got, _, err := s.ClaimDelivery(t.Context(), "2026-01-01", fmt.Sprint("run-", n), nil, time.Now(), true)
 			if err == nil && got == storage.Claimed {
 				claimed.Add(1)
 			}

@@ -111,6 +111,8 @@ type DraftRequest struct {
 	Attempt int `json:"attempt"`
 	// Force asks the model even where a draft of the same input is kept.
 	Force bool `json:"force,omitempty"`
+	// MaxCalls bounds the requests to the model that may have to be paid for.
+	MaxCalls int `json:"max_calls,omitempty"`
 }
 
 // DraftResult is a draft and what it cost.
@@ -120,7 +122,12 @@ type DraftResult struct {
 	Valid      bool     `json:"valid"`
 	Violations []string `json:"violations,omitempty"`
 	// Cached tells that the draft was kept from before, so that no model was asked.
-	Cached       bool   `json:"cached,omitempty"`
+	Cached bool `json:"cached,omitempty"`
+	// Calls is how many requests to the model may have to be paid for, those without
+	// an answer that could be used among them.
+	Calls int `json:"model_calls,omitempty"`
+	// Unusable says why there is no draft after as many requests as were allowed.
+	Unusable     string `json:"unusable,omitempty"`
 	InputTokens  int64  `json:"input_tokens,omitempty"`
 	OutputTokens int64  `json:"output_tokens,omitempty"`
 	Cost         string `json:"cost_usd,omitempty"`
@@ -142,6 +149,10 @@ type PublishRequest struct {
 	InputTokens  int64  `json:"input_tokens,omitempty"`
 	OutputTokens int64  `json:"output_tokens,omitempty"`
 	Cost         string `json:"cost_usd,omitempty"`
+	// ModelCalls is how many requests to the model may have to be paid for, LostCalls
+	// how many of them brought no answer that tells its tokens.
+	ModelCalls int `json:"model_calls,omitempty"`
+	LostCalls  int `json:"lost_calls,omitempty"`
 	// Violations are what was wrong with the drafts that were refused.
 	Violations []string `json:"violations,omitempty"`
 }
@@ -181,6 +192,7 @@ const (
 	DeliverySent          = "sent"
 	DeliveryDuplicate     = "duplicate"
 	DeliveryNotConfigured = "not_configured"
+	DeliveryNotOver       = "not_over"
 	DeliveryAmbiguous     = "ambiguous"
 	DeliveryFailed        = "failed"
 )
@@ -223,8 +235,11 @@ type TargetResult struct {
 	Generator   string   `json:"generator,omitempty"`
 	Verdict     string   `json:"verdict,omitempty"`
 	Summary     []string `json:"summary,omitempty"`
-	// ModelCalls is how many drafts a model was asked for, cached ones not counted.
+	// ModelCalls is how many requests to a model may have to be paid for: all but
+	// those that were refused or throttled. LostCalls are those among them of which
+	// no tokens are known.
 	ModelCalls   int    `json:"model_calls,omitempty"`
+	LostCalls    int    `json:"lost_calls,omitempty"`
 	InputTokens  int64  `json:"input_tokens,omitempty"`
 	OutputTokens int64  `json:"output_tokens,omitempty"`
 	Cost         string `json:"cost_usd,omitempty"`

@@ -24,7 +24,8 @@ type BackfillInput struct {
 	Model    string       `json:"model_id,omitempty"`
 	// Force asks the model even where a draft of the same input is kept.
 	Force bool `json:"force,omitempty"`
-	// MaxModelCalls bounds the drafts that a model is asked for in all; nil does not.
+	// MaxModelCalls bounds the requests to a model that may have to be paid for, in
+	// all; nil does not.
 	MaxModelCalls *int           `json:"max_model_calls,omitempty"`
 	Carry         *BackfillState `json:"carry,omitempty"`
 }
@@ -58,7 +59,7 @@ type BackfillState struct {
 	// Next is the index of the first item that is not begun.
 	Next    int              `json:"next"`
 	Results []BackfillResult `json:"results"`
-	// ModelCalls is how many drafts a model was asked for.
+	// ModelCalls is how many requests to a model may have to be paid for.
 	ModelCalls int `json:"model_calls"`
 }
 

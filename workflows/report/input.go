@@ -21,6 +21,9 @@ const (
 	// ErrorTargetFailed ends a TargetReport that wrote no report; its details are
 	// the TargetResult.
 	ErrorTargetFailed = "TargetReportFailed"
+	// ErrorNoDraft tells that a model brought nothing for as many requests as were
+	// allowed.
+	ErrorNoDraft = "NoUsableDraft"
 	// ErrorAwaitedEnded tells that an awaited run ended without a result, such as
 	// one that was terminated.
 	ErrorAwaitedEnded = "AwaitedRunEnded"
@@ -96,8 +99,8 @@ type TargetInput struct {
 	Timezone string `json:"timezone,omitempty"`
 	Model    string `json:"model_id,omitempty"`
 	Force    bool   `json:"force,omitempty"`
-	// MaxModelCalls bounds how many drafts a model is asked for; without it there
-	// may be two.
+	// MaxModelCalls bounds the requests to a model that may have to be paid for;
+	// without it there may be three for each of two drafts.
 	MaxModelCalls *int `json:"max_model_calls,omitempty"`
 }
 
@@ -113,9 +116,10 @@ func (in TargetInput) check() error {
 	return checkDate(in.Date)
 }
 
-func (in TargetInput) maxCalls() int {
+// callsLeft is how many requests to a model one more draft may take.
+func (in TargetInput) callsLeft(made int) int {
 	if in.MaxModelCalls == nil {
-		return maxDrafts
+		return maxCallsOfDraft
 	}
-	return *in.MaxModelCalls
+	return min(maxCallsOfDraft, *in.MaxModelCalls-made)
 }

@@ -22,6 +22,9 @@ const (
 	untilTimeout = 100_000
 	// maxDrafts is the first draft and the corrected one.
 	maxDrafts = 2
+	// maxCallsOfDraft bounds the requests for one draft that may have to be paid for
+	// and brought nothing.
+	maxCallsOfDraft = 3
 	// leastWriting is the least time in which asking a model makes sense.
 	leastWriting = 5 * time.Second
 	// CatchUp is how late a run of the schedule may start.
@@ -51,11 +54,11 @@ var mergeOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 2 * time.Minute, ScheduleToCloseTimeout: outage, HeartbeatTimeout: heartbeat, RetryPolicy: &storeRetries,
 }
 
-// draftOptions: a model takes up to a minute or two for 3,000 tokens, and the
-// activity beats while it waits. A model that throttles or is down is asked until
-// the writing deadline, which the workflow sets as ScheduleToClose.
+// draftOptions: a model takes minutes for 3,000 tokens, and the activity beats
+// while it waits and bounds each request itself. A model that throttles or is down
+// is asked until the writing deadline, which the workflow sets as both timeouts.
 var draftOptions = workflow.ActivityOptions{
-	StartToCloseTimeout: 3 * time.Minute, HeartbeatTimeout: heartbeat,
+	HeartbeatTimeout: heartbeat,
 	RetryPolicy: &temporal.RetryPolicy{
 		InitialInterval: 5 * time.Second, BackoffCoefficient: 2, MaximumInterval: 2 * time.Minute, MaximumAttempts: untilTimeout,
 	},

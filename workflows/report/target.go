@@ -207,7 +207,7 @@ func (t *targetRun) draft(ctx workflow.Context) error {
 	for attempt := 1; attempt <= maxDrafts && t.draftKey == ""; attempt++ {
 		left := deadline.Sub(workflow.Now(ctx))
 		switch {
-		case t.status.Result.ModelCalls >= t.in.maxCalls():
+		case t.in.callsLeft(t.status.Result.ModelCalls) <= 0:
 			t.because("no model call was left")
 			return nil
 		case left < leastWriting:
@@ -218,6 +218,7 @@ func (t *targetRun) draft(ctx workflow.Context) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
+			t.lose(callsOf(err))
 			t.reason = "no draft by the model: " + causeOf(err)
 			return nil
 		}
@@ -238,10 +239,11 @@ func (t *targetRun) ask(ctx workflow.Context, attempt int, left time.Duration) e
 	options := draftOptions
 	options.Summary = fmt.Sprintf("draft %d", attempt)
 	options.ScheduleToCloseTimeout = left
-	options.StartToCloseTimeout = min(options.StartToCloseTimeout, left)
+	options.StartToCloseTimeout = left
 	request := DraftRequest{
 		Target: t.in.Target, Date: t.in.Date, Timezone: t.plan.Timezone, ContextKey: t.day.ContextKey, DailyKey: t.day.DailyKey,
 		Model: t.in.Model, Violations: t.status.Violations, Attempt: attempt, Force: t.in.Force,
+		MaxCalls: t.in.callsLeft(t.status.Result.ModelCalls),
 	}
 	var draft DraftResult
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), DraftActivity, request).Get(ctx, &draft)
@@ -256,7 +258,14 @@ func (t *targetRun) take(draft DraftResult) error {
 	r := &t.status.Result
 	r.InputTokens += draft.InputTokens
 	r.OutputTokens += draft.OutputTokens
-	if !draft.Cached {
+	switch {
+	case draft.Unusable != "":
+		t.lose(draft.Calls)
+		return temporal.NewNonRetryableApplicationError(draft.Unusable, ErrorNoDraft, nil)
+	case draft.Calls > 0:
+		t.lose(draft.Calls - 1)
+		r.ModelCalls++
+	case !draft.Cached:
 		r.ModelCalls++
 	}
 	if draft.Cost != "" {
@@ -277,6 +286,28 @@ func (t *targetRun) take(draft DraftResult) error {
 	return nil
 }
 
+// lose counts requests to the model that may have to be paid for and brought
+// nothing.
+func (t *targetRun) lose(calls int) {
+	t.status.Result.ModelCalls += calls
+	t.status.Result.LostCalls += calls
+}
+
+// callsOf is how many requests that may have to be paid for an activity made that
+// ended with an error: it beats with their number.
+func callsOf(err error) int {
+	var calls int
+	var timeout *temporal.TimeoutError
+	var application *temporal.ApplicationError
+	switch {
+	case errors.As(err, &timeout) && timeout.HasLastHeartbeatDetails():
+		_ = timeout.LastHeartbeatDetails(&calls) // other details count nothing
+	case errors.As(err, &application) && application.Type() != ErrorNoDraft && application.HasDetails():
+		_ = application.Details(&calls)
+	}
+	return max(calls, 0)
+}
+
 func (t *targetRun) publish(ctx workflow.Context) error {
 	options := publishOptions
 	options.Summary = "publish " + t.in.Target
@@ -284,6 +315,7 @@ func (t *targetRun) publish(ctx workflow.Context) error {
 	request := PublishRequest{
 		Target: t.in.Target, Date: t.in.Date, Timezone: t.plan.Timezone, DailyKey: t.day.DailyKey, ContextKey: t.day.ContextKey,
 		DraftKey: t.draftKey, Reason: t.reason, Model: t.in.Model, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, Cost: r.Cost,
+		ModelCalls: r.ModelCalls, LostCalls: r.LostCalls,
 	}
 	if t.draftKey == "" {
 		request.Violations = t.refused // a draft that is published tells what it corrects

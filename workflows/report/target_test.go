@@ -28,7 +28,7 @@ func TestAReportGoesThroughItsStages(t *testing.T) {
 	require.LessOrEqual(t, a.most, hoursAtOnce)
 	require.Len(t, a.merged, 1)
 	require.Equal(t, []DraftRequest{{
-		Target: "factory-a", Date: "2026-01-01", Timezone: seoul, ContextKey: result.ContextKey, DailyKey: "reports/daily/2026-01-01/factory-a/daily.json", Attempt: 1,
+		Target: "factory-a", Date: "2026-01-01", Timezone: seoul, ContextKey: result.ContextKey, DailyKey: "reports/daily/2026-01-01/factory-a/daily.json", Attempt: 1, MaxCalls: 3,
 	}}, a.drafts)
 	require.Equal(t, "drafts/1.json", a.published[0].DraftKey)
 	require.Empty(t, a.published[0].Reason)
@@ -299,4 +299,30 @@ func TestACancelledReportPublishesNothing(t *testing.T) {
 	require.True(t, temporal.IsCanceledError(s.GetWorkflowError()))
 	require.Empty(t, s.answers.published)
 	require.Less(t, s.Now().Sub(night), 12*time.Minute)
+}
+
+func TestRequestsThatBroughtNothingCount(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		draft         func() (DraftResult, error)
+		calls, bound  int
+		given, drafts int
+	}{
+		{"none could be used", func() (DraftResult, error) { return DraftResult{Unusable: "cut off", Calls: 2}, nil }, 2, 2, 2, 1},
+		{"refused after some", func() (DraftResult, error) {
+			return DraftResult{}, temporal.NewNonRetryableApplicationError("denied", "AccessDeniedException", nil, 1)
+		}, 1, 5, 3, 1},
+		{"one was lost before", func() (DraftResult, error) { return DraftResult{Calls: 2, Violations: []string{"wrong"}}, nil }, 2, 2, 2, 1},
+		{"answered", func() (DraftResult, error) { return DraftResult{Calls: 1, Valid: true, DraftKey: "d"}, nil }, 1, 2, 2, 1},
+	} {
+		s := newStage(t)
+		s.answers.draft = func(DraftRequest, int) (DraftResult, error) { return c.draft() }
+		in := oneDay
+		in.MaxModelCalls = &c.bound
+		result := s.target(in)
+		require.Equal(t, c.calls, result.ModelCalls, c.name)
+		require.Len(t, s.answers.drafts, c.drafts, c.name)
+		require.Equal(t, c.given, s.answers.drafts[0].MaxCalls, c.name)
+		require.Equal(t, c.calls, s.answers.published[0].ModelCalls, c.name)
+	}
 }
