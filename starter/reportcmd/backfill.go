@@ -29,7 +29,7 @@ type BackfillCommand struct {
 	TargetDates []string `help:"Single reports, instead of a range or besides it." placeholder:"TARGET:DAY"`
 	OnlyMissing bool     `help:"Make only what is missing; what is there in part is left alone and is no failure." xor:"what"`
 	Force       bool     `help:"Make reports again that are there, and those that are there in part." xor:"what"`
-	MaxCalls    *int     `name:"max-bedrock-calls" help:"Drafts that a model is asked for at most, in all; what is left over then is not made, and said so." placeholder:"N"`
+	MaxCalls    *int     `name:"max-bedrock-calls" help:"Requests to a model that may have to be paid for at most, in all; what is left over then is not made, and said so." placeholder:"N"`
 	ModelID     string   `name:"model-id" help:"Model that words the reports, instead of the worker's." placeholder:"ID"`
 	AskAgain    bool     `help:"Ask the model even where a draft of the same figures is kept."`
 	DryRun      bool     `help:"Tell what would be done; do nothing."`
@@ -61,6 +61,8 @@ type Item struct {
 	ReportKey  string `json:"report_key"`
 	ModelCalls int    `json:"model_calls"`
 	Cost       string `json:"cost_usd,omitempty"`
+	// Awaited tells that another run made the report, by that run's options.
+	Awaited bool `json:"awaited,omitempty"`
 }
 
 // Statuses of reports about which nothing was done.
@@ -178,7 +180,7 @@ func (c *BackfillCommand) execute(ctx context.Context, temporal client.Client, s
 	for _, r := range state.Results {
 		item := &s.Items[place[workflows.TargetDate{Target: r.Target, Date: r.Date}]]
 		item.Status, item.Generator, item.Verdict, item.Stage, item.Error, item.Reason = r.Status, r.Generator, r.Verdict, r.Stage, r.Error, r.Reason
-		item.ModelCalls, item.Cost = r.ModelCalls, r.Cost
+		item.ModelCalls, item.Cost, item.Awaited = r.ModelCalls, r.Cost, r.Awaited
 	}
 	return nil
 }
@@ -220,7 +222,11 @@ func (s Summary) markdown() string {
 	var b strings.Builder
 	b.WriteString("| day | target | action | status | generator | model calls | note |\n|---|---|---|---|---|---|---|\n")
 	for _, item := range s.Items {
-		note := strings.TrimSpace(strings.Join([]string{item.Stage, item.Error, item.Reason}, " "))
+		made := ""
+		if item.Awaited {
+			made = awaitedNote
+		}
+		note := strings.TrimSpace(strings.Join([]string{made, item.Stage, item.Error, item.Reason}, " "))
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %d | %s |\n", item.Date, item.Target, item.Action, item.Status, item.Generator, item.ModelCalls,
 			strings.NewReplacer("|", "\\|", "\n", " ").Replace(note))
 	}

@@ -280,3 +280,40 @@ func TestADayIsMadeByHand(t *testing.T) {
 	require.Regexp(t, `^factory-b +no +- +- +- +- +- +- +-$`, lines[2])
 	require.Regexp(t, `^cloud-infra +no`, lines[3])
 }
+
+// TestARunThatWasAskedForSomethingElseIsNotJoined has one run at work while
+// others are asked for.
+func TestARunThatWasAskedForSomethingElseIsNotJoined(t *testing.T) {
+	b := newBench(t)
+	ask := func(args ...string) (string, error) {
+		t.Helper()
+		cli, err := parse(t, append([]string{"run", "--date=2026-01-01"}, args...)...)
+		require.NoError(t, err)
+		var out, progress bytes.Buffer
+		err = cli.Run.run(t.Context(), b.temporal, &out, &progress)
+		return out.String() + progress.String(), err
+	}
+	out, err := ask("--target=factory-a", "--model-id=m1", "--no-wait")
+	require.NoError(t, err)
+	require.Contains(t, out, "started")
+	for _, other := range [][]string{{"--target=factory-c"}, {"--target=factory-a"}, {"--target=factory-a", "--model-id=m1", "--notify"}, {"--target=factory-a", "--model-id=m1", "--ask-again"}} {
+		_, err = ask(append(other, "--no-wait")...)
+		var running *RunningError
+		require.ErrorAs(t, err, &running, other)
+		require.ErrorContains(t, err, "daily-report/2026-01-01 is running already and was asked for something else (targets factory-a; model m1)")
+	}
+	out, err = ask("--target=factory-a", "--model-id=m1", "--no-wait")
+	require.NoError(t, err)
+	require.Contains(t, out, "joined")
+	b.work(answer)
+	out, err = ask("--target=factory-c", "--join")
+	require.NoError(t, err)
+	require.Contains(t, out, "joined")
+	require.Contains(t, out, "factory-a ")
+}
+
+func TestABackfillTellsOfReportsThatOtherRunsMade(t *testing.T) {
+	s := Summary{Items: []Item{{Target: "factory-a", Date: "2026-01-01", Action: Generate, Status: workflows.TargetSuccess, Generator: "model", Awaited: true}}}
+	require.Contains(t, s.markdown(), "| success | model | 0 | (made by another run) |")
+	require.Contains(t, resultLine(workflows.TargetResult{Target: "factory-a", Awaited: true}), "(made by another run)")
+}

@@ -26,6 +26,7 @@ type RunCommand struct {
 	Notify   bool     `help:"Tell people again of a day that they were told of." xor:"telling"`
 	Quiet    bool     `help:"Tell nobody." xor:"telling"`
 	NoWait   bool     `help:"Start the run and leave it."`
+	Join     bool     `help:"Join a run on the same day even where it was asked for something else."`
 	JSON     bool     `name:"json" help:"Print the result as JSON."`
 }
 
@@ -48,11 +49,17 @@ func (c *RunCommand) run(ctx context.Context, temporal client.Client, out, progr
 	id := names.DailyReportID(c.Date)
 	options := client.StartWorkflowOptions{ID: id, TaskQueue: names.QueueReports, StaticSummary: "Report on " + c.Date + ", asked for by an operator"}
 	input := workflows.DailyInput{Date: c.Date, Targets: c.Target, Model: c.ModelID, Force: c.AskAgain, Notify: c.Notify, Quiet: c.Quiet}
-	run, err := temporal.ExecuteWorkflow(ctx, options, names.DailyReport, input)
+	run, joined, err := c.start(ctx, temporal, options, input)
 	if err != nil {
-		return fmt.Errorf("start %s: %w", id, err)
+		return err
+	}
+	if joined {
+		fmt.Fprintf(progress, "%s is running already: joined\n", id) //nolint:errcheck // a closed terminal
 	}
 	if c.NoWait {
+		if joined {
+			return nil
+		}
 		_, err := fmt.Fprintf(out, "%s started\n", id)
 		return err
 	}
@@ -107,6 +114,9 @@ func (c *RunCommand) print(out io.Writer, day workflows.DailyResult) error {
 
 func resultLine(r workflows.TargetResult) string {
 	parts := []string{fmt.Sprintf("%-20s %-18s", r.Target, r.Status)}
+	if r.Awaited {
+		parts = append(parts, awaitedNote)
+	}
 	for _, part := range []string{r.Generator, r.Verdict, r.ReportKey, r.Stage, r.Error, r.Reason} {
 		if part != "" {
 			parts = append(parts, part)
