@@ -19,7 +19,8 @@ const (
 )
 
 // Diff is the unified difference of two texts for reviewers. What is no text, or
-// too long to compare, is told in a sentence.
+// too long to compare, is told in a sentence. Characters that hide something are
+// escaped, and warned of.
 func Diff(beforeName, afterName string, before, after []byte) (string, error) {
 	switch {
 	case bytes.Equal(before, after):
@@ -29,6 +30,14 @@ func Diff(beforeName, afterName string, before, after []byte) (string, error) {
 	case !isText(before) || !isText(after):
 		return "the files differ and are no text\n", nil
 	}
+	text, err := unified(beforeName, afterName, before, after)
+	if shown := PrintableLines(text); err == nil && (shown != text || PrintableLines(string(after)) != string(after)) {
+		text = "warning: the files have control or format characters, which may hide what they do; they are shown as \\u202e\n" + shown
+	}
+	return text, err
+}
+
+func unified(beforeName, afterName string, before, after []byte) (string, error) {
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		A: lines(before), B: lines(after), FromFile: beforeName, ToFile: afterName, Context: 3,
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -114,6 +115,27 @@ func HashString(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) 
 // CompensationID is the id of the artifact that undoes a version.
 func CompensationID(id string, version int) string {
 	return fmt.Sprintf("%s%s-v%d", compensationPrefix, id, version)
+}
+
+// ParseCompensationID is the version that an artifact undoes, false for an id that
+// is of no compensation.
+func ParseCompensationID(id string) (original string, version int, ok bool) {
+	rest, ok := strings.CutPrefix(id, compensationPrefix)
+	at := strings.LastIndex(rest, "-v")
+	if !ok || at < 0 {
+		return "", 0, false
+	}
+	original = rest[:at]
+	version, err := strconv.Atoi(rest[at+len("-v"):])
+	return original, version, err == nil && CheckID(original) == nil && CheckVersion(version) == nil && CompensationID(original, version) == id
+}
+
+// CheckReadableID refuses what names neither an artifact nor a compensation.
+func CheckReadableID(id string) error {
+	if _, _, ok := ParseCompensationID(id); ok {
+		return nil
+	}
+	return CheckID(id)
 }
 
 // timestamps in keys have a fixed width, so that they sort as text.

@@ -52,12 +52,17 @@ type artifactRoutes struct {
 
 // ArtifactPath names a version.
 type ArtifactPath struct {
-	ID      string `path:"artifact_id" maxLength:"64" doc:"Id of the artifact."`
+	ID      string `path:"artifact_id" maxLength:"75" doc:"Id of the artifact."`
 	Version int    `path:"version" minimum:"1" maximum:"9999" doc:"Number of the version."`
 }
 
 func (p *ArtifactPath) check() error {
 	return artifactProblem("path", errors.Join(artifact.CheckID(p.ID), artifact.CheckVersion(p.Version)))
+}
+
+// readable is check for what is only read: compensations can be, too.
+func (p *ArtifactPath) readable() error {
+	return artifactProblem("path", errors.Join(artifact.CheckReadableID(p.ID), artifact.CheckVersion(p.Version)))
 }
 
 const (
@@ -70,7 +75,7 @@ const (
 // never what a payload says; what may be done is decided by the lifecycle.
 func Artifacts(cfg ArtifactConfig) Routes {
 	a := artifactRoutes{ArtifactConfig: cfg, forms: formReader{
-		folder: cfg.UploadFolder, idle: cmp.Or(cfg.UploadIdle, uploadIdle), places: make(uploads, maxUploads),
+		folder: cfg.UploadFolder, idle: cmp.Or(cfg.UploadIdle, uploadIdle), places: newUploads(),
 	}}
 	return func(r *Router) {
 		a.addLists(r)
@@ -101,10 +106,10 @@ func (a artifactRoutes) addReads(r *Router) {
 }
 
 func (a artifactRoutes) versions(ctx context.Context, in *struct {
-	ID string `path:"artifact_id" maxLength:"64" doc:"Id of the artifact."`
+	ID string `path:"artifact_id" maxLength:"75" doc:"Id of the artifact."`
 },
 ) (*pageOutput[ArtifactVersion], error) {
-	if err := artifact.CheckID(in.ID); err != nil {
+	if err := artifact.CheckReadableID(in.ID); err != nil {
 		return nil, artifactProblem("path", err)
 	}
 	items, err := a.Store.Versions(ctx, in.ID)
@@ -128,7 +133,7 @@ func (a artifactRoutes) get(ctx context.Context, in *ArtifactPath) (*reviewOutpu
 	if review.Tally, err = a.tally(ctx, v); err != nil {
 		return nil, err
 	}
-	last, err := a.lastExecuted(ctx, v)
+	last, err := a.Store.LastExecuted(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +168,7 @@ func (a artifactRoutes) undoOf(ctx context.Context, v storage.Artifact) (*Artifa
 }
 
 func (a artifactRoutes) version(ctx context.Context, in *ArtifactPath) (storage.Artifact, error) {
-	if err := in.check(); err != nil {
+	if err := in.readable(); err != nil {
 		return storage.Artifact{}, err
 	}
 	v, err := a.Store.Version(ctx, in.ID, in.Version)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -106,7 +107,7 @@ func (a artifactRoutes) speak(ctx context.Context, path *ArtifactPath, door stri
 	if said.Signature == "" && !said.At.IsZero() {
 		return nil, invalidInput("body.at", "is for signed commands only")
 	}
-	if err := c.Check(); err != nil {
+	if err := cmp.Or(c.Check(), c.CheckWords()); err != nil {
 		return nil, artifactProblem("body", err)
 	}
 	id := ""
@@ -188,7 +189,7 @@ func (a artifactRoutes) replace(ctx context.Context, in *replaceInput) (*statusO
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	c := artifact.Command{Verb: artifact.Replace, Actor: actor, At: a.Now().UTC(), Comment: said.Comment}
-	if err := c.Check(); err != nil {
+	if err := cmp.Or(c.Check(), c.CheckWords()); err != nil {
 		return nil, artifactProblem("body", err)
 	}
 	return a.replaceWith(ctx, &in.ArtifactPath, c, f)

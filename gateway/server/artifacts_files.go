@@ -70,6 +70,15 @@ type download struct {
 	file  storage.StoredFile
 	name  string
 	media string
+	// content is that of a file that was read and checked before.
+	content []byte
+}
+
+func (d download) open(ctx context.Context, store storage.Store) (io.ReadCloser, error) {
+	if d.content != nil {
+		return io.NopCloser(bytes.NewReader(d.content)), nil
+	}
+	return store.Open(ctx, d.file)
 }
 
 type contentInput struct {
@@ -134,16 +143,52 @@ func (a artifactRoutes) document(ctx context.Context, in *struct {
 	if err := artifact.CheckID(in.ID); err != nil {
 		return nil, artifactProblem("path", err)
 	}
-	head, err := a.Store.Head(ctx, in.ID)
+	d, err := a.settledDocument(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if head.ProvenanceHash == "" {
-		return nil, NewProblem(http.StatusNotFound, "not-found", "there is no provenance document before the outcome of a version is known")
+	if d.content != nil {
+		return a.send(ctx, d, in.Match)
 	}
-	file := storage.StoredFile{Key: storage.ProvenanceKey(in.ID), ContentHash: head.ProvenanceHash}
-	return a.sendSized(ctx, download{file: file, name: in.ID + ".json", media: objects.JSON}, in.Match)
+	return a.sendSized(ctx, d, in.Match)
 }
+
+// settledDocument reads the provenance document that HEAD names, unless it is too
+// long to be held. While versions settle, the object is replaced before HEAD names
+// it: that is over in a moment.
+func (a artifactRoutes) settledDocument(ctx context.Context, id string) (download, error) {
+	for try := 0; ; try++ {
+		head, err := a.Store.Head(ctx, id)
+		if err != nil {
+			return download{}, err
+		}
+		if head.ProvenanceHash == "" {
+			return download{}, NewProblem(http.StatusNotFound, "not-found", "there is no provenance document before the outcome of a version is known")
+		}
+		d := download{file: storage.StoredFile{Key: storage.ProvenanceKey(id), ContentHash: head.ProvenanceHash}, name: id + ".json", media: objects.JSON}
+		if d.content, err = a.Store.ReadAll(ctx, d.file, maxHeldDocument); err == nil {
+			d.file.Size = int64(len(d.content))
+			return d, nil
+		}
+		if try == documentTries || !storage.IsIntegrity(err) {
+			d.content = nil
+			return d, nil // what is there is compared while it is sent
+		}
+		select {
+		case <-ctx.Done():
+			return download{}, ctx.Err()
+		case <-time.After(documentPause):
+		}
+	}
+}
+
+const (
+	// documentTries is how often it is looked whether HEAD names the document.
+	documentTries = 20
+	documentPause = 50 * time.Millisecond
+	// maxHeldDocument is how long a document may be to be checked before it is sent.
+	maxHeldDocument = 4 << 20
+)
 
 // sendSized sends a file whose size is known by its object only.
 func (a artifactRoutes) sendSized(ctx context.Context, d download, match string) (*huma.StreamResponse, error) {
@@ -171,7 +216,7 @@ func (a artifactRoutes) send(ctx context.Context, d download, match string) (*hu
 			}}, nil
 		}
 	}
-	body, err := a.Store.Open(ctx, d.file)
+	body, err := d.open(ctx, a.Store)
 	if err != nil {
 		return nil, artifactProblem("", err)
 	}

@@ -75,7 +75,7 @@ func (f *form) described() []artifact.File {
 type formReader struct {
 	folder string
 	idle   time.Duration
-	places uploads
+	places *uploads
 }
 
 // read reads a body. document is a pointer to the request's document; check is
@@ -83,16 +83,25 @@ type formReader struct {
 func (r formReader) read(ctx context.Context, u UploadBody, document formDocument, check func() error) (*form, error) {
 	// The server reads on after a refusal, and must not wait for long either.
 	_ = http.NewResponseController(u.writer).SetReadDeadline(time.Now().Add(r.idle)) // a connection without deadlines has none to move
-	done, err := r.places.begin()
-	if err != nil {
-		return nil, err
+	f := &form{}
+	if !isSmall(u.request) {
+		done, err := r.places.begin(PrincipalFrom(ctx).Owner)
+		if err != nil {
+			return nil, err
+		}
+		f.closed = append(f.closed, done)
 	}
-	f := &form{closed: []func(){done}}
 	if err := r.fill(u, f, document, check); err != nil {
 		f.close()
 		return nil, bodyProblem(ctx, err)
 	}
 	return f, nil
+}
+
+// isSmall tells whether a body is as small as that of any other request.
+func isSmall(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json" && r.ContentLength >= 0 && r.ContentLength <= maxSmallBody
 }
 
 // formDocument is the document of a request with what it says about files.
@@ -111,6 +120,9 @@ func (r formReader) fill(u UploadBody, f *form, document formDocument, check fun
 		return errUploadTooLarge
 	}
 	body := newClientBody(u.writer, u.request, limit, r.idle)
+	if isSmall(u.request) {
+		body.until = time.Now().Add(smallBodyIdles * r.idle)
+	}
 	switch kind {
 	case "application/json":
 		return f.fromJSON(body, document, check)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"millrace/domain/artifact"
@@ -24,6 +25,12 @@ const (
 	// maxUploads is how many uploads are taken at once: each may fill maxUpload
 	// bytes of disk.
 	maxUploads = 8
+	// maxUploadsOfOwner is how many of them may be of one owner.
+	maxUploadsOfOwner = 4
+	// maxSmallBody is what a JSON body of a told length may have and need no place;
+	// it has smallBodyIdles times the time of a silence to arrive.
+	maxSmallBody   = 256 << 10
+	smallBodyIdles = 3
 	// uploadIdle is how long a client may send nothing, uploadTime how long it may
 	// send.
 	uploadIdle = 10 * time.Second
@@ -112,18 +119,43 @@ func (s *spooled) close() {
 	_ = os.Remove(s.Name()) // mostly removed before
 }
 
-// uploads bounds how many uploads there are at once.
-type uploads chan struct{}
+// uploads bounds how many uploads there are at once, in all and of one owner: who
+// sends slowly must leave places for others.
+type uploads struct {
+	mutex sync.Mutex
+	all   int
+	of    map[string]int
+}
+
+func newUploads() *uploads { return &uploads{of: map[string]int{}} }
 
 // begin takes a place, and refuses when there is none: waiting would hold the
 // client's connection.
-func (u uploads) begin() (func(), error) {
-	select {
-	case u <- struct{}{}:
-		return func() { <-u }, nil
-	default:
-		return nil, NewProblem(http.StatusServiceUnavailable, "busy", "too many uploads are under way: try again").WithHeader("Retry-After", "5")
+func (u *uploads) begin(owner string) (func(), error) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	switch {
+	case u.of[owner] >= maxUploadsOfOwner:
+		return nil, busyUploads("too many uploads of yours are under way: try again")
+	case u.all >= maxUploads:
+		return nil, busyUploads("too many uploads are under way: try again")
 	}
+	u.all++
+	u.of[owner]++
+	return func() { u.end(owner) }, nil
+}
+
+func (u *uploads) end(owner string) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	u.all--
+	if u.of[owner]--; u.of[owner] == 0 {
+		delete(u.of, owner)
+	}
+}
+
+func busyUploads(detail string) *Problem {
+	return NewProblem(http.StatusServiceUnavailable, "busy", detail).WithHeader("Retry-After", "5")
 }
 
 // bodyProblem is the problem of a body that could not be read.

@@ -14,7 +14,7 @@ import (
 )
 
 func (a artifactRoutes) status(ctx context.Context, in *ArtifactPath) (*statusOutput, error) {
-	if err := in.check(); err != nil {
+	if err := in.readable(); err != nil {
 		return nil, err
 	}
 	return a.ask(ctx, in)

@@ -102,6 +102,9 @@ func (a artifactRoutes) judge(ctx context.Context, s ArtifactSubmission) (artifa
 	if _, err := probe.Check(); err != nil {
 		return r, artifactProblem("body", err)
 	}
+	if err := r.CheckWords(); err != nil {
+		return r, artifactProblem("body", err)
+	}
 	members := map[string][]string{}
 	for _, group := range r.Spec.Policy.GroupNames() {
 		if artifact.CheckGroup(group) != nil {
@@ -130,6 +133,9 @@ func (a artifactRoutes) make(ctx context.Context, r artifact.Request, f *form) (
 	}
 	if exists {
 		return a.repeated(ctx, r, fingerprint)
+	}
+	if err := a.Store.CheckNext(ctx, r.ArtifactID, r.Version); err != nil {
+		return nil, artifactProblem("body", err)
 	}
 	return a.makeReserved(ctx, r, f, fingerprint)
 }

@@ -141,10 +141,15 @@ func TestMoreThan100MiBIsRefusedAndLeavesNothing(t *testing.T) {
 // raw sends bytes and gives the first line of the answer, "" for none.
 func (d *artifactDesk) raw(header, body string) string {
 	d.Helper()
+	return d.rawAs(kim, header, body)
+}
+
+func (d *artifactDesk) rawAs(owner, header, body string) string {
+	d.Helper()
 	connection, err := (&net.Dialer{}).DialContext(d.Context(), "tcp", strings.TrimPrefix(d.url, "http://"))
 	require.NoError(d, err)
 	defer connection.Close()
-	_, err = io.WriteString(connection, header+"Authorization: Bearer "+d.token(kim)+"\r\n\r\n"+body)
+	_, err = io.WriteString(connection, header+"Authorization: Bearer "+d.token(owner)+"\r\n\r\n"+body)
 	require.NoError(d, err)
 	require.NoError(d, connection.SetReadDeadline(time.Now().Add(10*time.Second)))
 	line, _ := bufio.NewReader(connection).ReadString('\n')
@@ -195,12 +200,15 @@ func (d *artifactDesk) uploading() int {
 // hang begins uploads at once that never send a body, and gives their answers.
 func (d *artifactDesk) hang(n int) []string {
 	d.Helper()
-	d.token(kim)
+	owners := []string{kim, "user:hanging"}
+	for _, owner := range owners {
+		d.token(owner)
+	}
 	answers := make([]string, n)
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			answers[i] = d.raw("POST /v1/artifacts HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n", "")
+			answers[i] = d.rawAs(owners[i%len(owners)], "POST /v1/artifacts HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 10\r\n", "")
 		})
 	}
 	all.Wait()

@@ -81,6 +81,20 @@ func (s Store) HighestReserved(ctx context.Context, id string) (int, error) {
 	return highest, err
 }
 
+// CheckNext refuses a number that skips others: there are only so many, and who
+// takes the last one ends the artifact for everybody.
+func (s Store) CheckNext(ctx context.Context, id string, version int) error {
+	head, err := s.Head(ctx, id)
+	if err != nil || version <= head.LatestVersion+1 {
+		return err
+	}
+	reserved, err := s.HighestReserved(ctx, id)
+	if next := max(head.LatestVersion, reserved) + 1; err == nil && version > next {
+		return &artifact.InvalidError{Field: "version", Rule: fmt.Sprintf("must be at most %d: numbers are not skipped", next)}
+	}
+	return err
+}
+
 // Release gives a claim up that led to nothing; one that somebody else has taken
 // over stays.
 func (s Store) Release(ctx context.Context, r Reservation) error {
