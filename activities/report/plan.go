@@ -102,9 +102,11 @@ func (p Planner) missed(ctx context.Context, day report.Day) ([]workflows.Target
 		if written {
 			continue
 		}
-		owed, err := p.owed(ctx, day, target)
-		if err != nil {
-			return nil, err
+		owed := slices.ContainsFunc(entries, func(e storage.Entry) bool { return e.Target == target }) // begun
+		if !owed {
+			if owed, err = p.owed(ctx, day, target); err != nil {
+				return nil, err
+			}
 		}
 		if owed {
 			missed = append(missed, workflows.TargetDate{Target: target, Date: date})

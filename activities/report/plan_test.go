@@ -72,7 +72,7 @@ func TestAPlanFindsWhatTheDayBeforeLacks(t *testing.T) {
 	p.calls.Take()
 	got, err := run(t, plan.PlanReport, workflows.PlanRequest{Date: "2026-01-01", MakeUp: true})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"ListObjectsV2": 1 + 4 + 6 + 2}, p.calls.Take())
+	require.Equal(t, map[string]int{"ListObjectsV2": 1 + 3 + 3 + 2}, p.calls.Take())
 	require.Equal(t, []workflows.TargetDate{
 		{Target: "factory-b", Date: "2025-12-31"}, {Target: "factory-c", Date: "2025-12-31"}, {Target: "cloud-infra", Date: "2025-12-31"},
 	}, got.Missed, "one that lacks its metadata is not finished, one that was reported on before is owed, and so is one with an object")
