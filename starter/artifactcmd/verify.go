@@ -42,11 +42,11 @@ func (c VerifyCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return report(c.ID, findings, "in order", os.Stdout)
+	return report(findings, "in order", os.Stdout)
 }
 
 // report prints a line for each finding and joins their errors.
-func report(id string, findings []storage.Finding, good string, out io.Writer) error {
+func report(findings []storage.Finding, good string, out io.Writer) error {
 	var problems []error
 	for _, f := range findings {
 		verdict := good
@@ -57,9 +57,9 @@ func report(id string, findings []storage.Finding, good string, out io.Writer) e
 			verdict = "BROKEN: " + f.Err.Error()
 			problems = append(problems, fmt.Errorf("version %d: %w", f.Version, f.Err))
 		}
-		what := fmt.Sprintf("%s v%d %s", id, f.Version, f.State)
+		what := fmt.Sprintf("%s v%d %s", f.ArtifactID, f.Version, f.State)
 		if f.Version == 0 {
-			what = id
+			what = f.ArtifactID
 		}
 		if _, err := fmt.Fprintf(out, "%s: %s\n", what, verdict); err != nil {
 			return fmt.Errorf("print: %w", err)

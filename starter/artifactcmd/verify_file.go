@@ -33,17 +33,17 @@ func (c VerifyCommand) file(out io.Writer) error {
 	if err := json.Unmarshal(body, &document); err != nil {
 		return fmt.Errorf("read provenance document: %w", err)
 	}
-	return report(document.ArtifactID, c.findings(document), "in order; content was not read", out)
+	return report(c.findings(document), "in order; content was not read", out)
 }
 
 // findings are what can be said of a document without the stores.
 func (c VerifyCommand) findings(document storage.Document) []storage.Finding {
 	var findings []storage.Finding
 	for _, d := range document.Versions {
-		findings = append(findings, storage.Finding{Version: d.Artifact.Version, State: d.Artifact.State, Err: d.Check(c.GatewayKeys)})
+		findings = append(findings, storage.Finding{ArtifactID: document.ArtifactID, Version: d.Artifact.Version, State: d.Artifact.State, Err: d.Check(c.GatewayKeys)})
 	}
 	if err := document.Check(c.GatewayKeys); err != nil {
-		findings = append(findings, storage.Finding{Err: err})
+		findings = append(findings, storage.Finding{ArtifactID: document.ArtifactID, Err: err})
 	}
 	return findings
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"millrace/domain/artifact"
@@ -17,9 +18,10 @@ import (
 // Finding is what an audit says of a version; a nil Err is in order. Version 0
 // stands for what belongs to the artifact as a whole.
 type Finding struct {
-	Version int
-	State   artifact.State
-	Err     error
+	ArtifactID string
+	Version    int
+	State      artifact.State
+	Err        error
 }
 
 const (
@@ -32,8 +34,13 @@ const (
 )
 
 // Audit checks every item and every object of an artifact against the chains of
-// its versions.
+// its versions. What stands for an undo has no chain: it is checked with the
+// artifact that it undoes, which is audited in its place.
 func (s Store) Audit(ctx context.Context, id string, gatewayKeys []string) ([]Finding, error) {
+	id, err := s.original(ctx, id)
+	if err != nil {
+		return nil, err
+	}
 	for try := 1; ; try++ {
 		findings, err := s.audit(ctx, id, gatewayKeys)
 		broken := slices.ContainsFunc(findings, func(f Finding) bool { return f.Err != nil })
@@ -46,6 +53,18 @@ func (s Store) Audit(ctx context.Context, id string, gatewayKeys []string) ([]Fi
 		case <-time.After(auditPause):
 		}
 	}
+}
+
+// original is the artifact that one undoes, or itself.
+func (s Store) original(ctx context.Context, id string) (string, error) {
+	v, err := s.Version(ctx, id, 1)
+	if errors.Is(err, ErrNotFound) {
+		return id, nil
+	}
+	if key, _, found := strings.Cut(v.Compensates, "/"); found {
+		id = strings.TrimPrefix(key, partition(""))
+	}
+	return id, err
 }
 
 func (s Store) audit(ctx context.Context, id string, gatewayKeys []string) ([]Finding, error) {
@@ -64,10 +83,10 @@ func (s Store) audit(ctx context.Context, id string, gatewayKeys []string) ([]Fi
 				problem = check(ctx, d)
 			}
 		}
-		findings = append(findings, Finding{Version: d.Artifact.Version, State: d.Artifact.State, Err: problem})
+		findings = append(findings, Finding{ArtifactID: id, Version: d.Artifact.Version, State: d.Artifact.State, Err: problem})
 	}
 	if err := errors.Join(s.auditHead(ctx, id, dossiers), s.auditDocument(ctx, id, dossiers, gatewayKeys)); err != nil {
-		findings = append(findings, Finding{Err: err})
+		findings = append(findings, Finding{ArtifactID: id, Err: err})
 	}
 	return findings, ctx.Err()
 }

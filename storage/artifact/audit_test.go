@@ -43,6 +43,9 @@ func TestAWholeArtifactIsInOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, findings, 3)
 	require.Empty(t, w.broken(gateways))
+	undo, err := w.store.Audit(t.Context(), "comp-fix-v1", gateways)
+	require.NoError(t, err)
+	require.Equal(t, findings, undo, "it is checked with what it undoes")
 	require.NotEmpty(t, w.broken(nil), "what the gateway signed is not believed without its key")
 	_, err = w.store.Audit(t.Context(), "none", nil)
 	require.ErrorIs(t, err, storage.ErrNotFound)
@@ -132,6 +135,17 @@ func TestWhatIsMissingInADocumentIsNoticed(t *testing.T) {
 	w := newWorld(t)
 	gateways := lives(w)
 	d := w.document()
+	require.NoError(t, d.Check(gateways))
+	for name, versions := range map[string][]storage.Dossier{"all": nil, "one": d.Versions[1:], "one twice": append(slices.Clone(d.Versions), d.Versions[0])} {
+		other := d
+		other.Versions = versions
+		require.Error(t, other.Check(gateways), name)
+	}
+	empty := storage.Document{ArtifactID: "fix"}
+	body, err := artifact.Canonical(empty)
+	require.NoError(t, err)
+	empty.Hash = artifact.HashOf(body)
+	require.ErrorContains(t, empty.Check(gateways), "no version")
 	for name, cut := range map[string]func(v *storage.Dossier){
 		"a transition":         func(v *storage.Dossier) { v.Transitions = v.Transitions[1:] },
 		"a transition between": func(v *storage.Dossier) { v.Transitions = slices.Delete(v.Transitions, 2, 3) },

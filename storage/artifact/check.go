@@ -158,6 +158,9 @@ func (d Document) Check(gatewayKeys []string) error {
 	if sum != d.Hash {
 		return errors.New("the document was changed: its hash is not its content's")
 	}
+	if len(d.Versions) == 0 {
+		return errors.New("the document has no version")
+	}
 	last := 0
 	for _, v := range d.Versions {
 		if err := d.checkPlace(v, last); err != nil {
