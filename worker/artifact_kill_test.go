@@ -48,6 +48,7 @@ func TestEveryStateSurvivesTheDeathOfItsWorker(t *testing.T) {
 	require.Less(t, lived, workflows.RunHeartbeat, "it died before the server gave its worker up")
 	f.stored("settled", artifact.Archived)
 	f.went("settled", artifact.InReview, artifact.Withdrawn)
+	inOrder(f, f.store, "draft", "review", "settled", "waits", "runs", "undoes", "lost", "requests")
 }
 
 // enterEveryState has a version in each state, named for what it is about.

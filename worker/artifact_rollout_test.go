@@ -188,4 +188,5 @@ func TestAChangeThatHarmsItsFactoryIsUndone(t *testing.T) {
 	transitions, err := p.store.Transitions(t.Context(), "harmful", 1)
 	require.NoError(t, err)
 	require.Contains(t, transitions[len(transitions)-3].Reason+transitions[len(transitions)-2].Reason, "the score fell from 100 to 84")
+	inOrder(t, p.store, "harmless", "harmful")
 }

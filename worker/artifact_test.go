@@ -144,6 +144,7 @@ func TestPeopleDriveArtifactsWithTheTemporalCLI(t *testing.T) {
 		states = append(states, transition.To)
 	}
 	require.Equal(t, []artifact.State{artifact.InReview, artifact.Approved, artifact.Executing, artifact.Executed, artifact.Archived}, states)
+	inOrder(t, p.store, "fix")
 
 	out, err = p.run("workflow", "start", "--type", names.ArtifactLifecycle, "--task-queue", names.QueueArtifacts,
 		"--workflow-id", names.ArtifactLifecycleID("forged", 1), "--input", `{"request":{"artifact_id":"forged","version":1},"carry":{"state":"approved"}}`)
@@ -193,8 +194,9 @@ func TestALifecycleCostsSoManyRequests(t *testing.T) {
 	t.Log(counts)
 	require.Equal(t, 5, counts["TransactWriteItems"], "submitted, decided, approved, executing, executed")
 	require.LessOrEqual(t, counts["PutObject"], 9, "content, spec, three snapshots of metadata, provenance, three files of the run")
-	require.LessOrEqual(t, counts["GetObject"], 2, "verified once, and read once to run")
-	require.LessOrEqual(t, counts["Query"], 8)
+	require.LessOrEqual(t, counts["GetObject"], 3, "content and spec verified once, and content read once to run")
+	require.LessOrEqual(t, counts["Query"], 10)
+	inOrder(t, p.store, "fix")
 }
 
 // updated sends a command by Update and waits for its answer.
