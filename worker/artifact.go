@@ -39,6 +39,10 @@ type artifactSettings struct {
 
 const minArchiveAfter = time.Minute
 
+// runLeave is how long a run that a stopping worker ends has to end and to be told
+// of.
+const runLeave = 20 * time.Second
+
 func (s artifactSettings) check() error {
 	var problems []error
 	if s.ArchiveAfter < minArchiveAfter {
@@ -102,7 +106,9 @@ func registerArtifact(h *host, d dependencies) {
 		Factories: factoryStore(d), Temporal: d.temporal, Alerts: d.alerting.observer.Raiser, Now: time.Now, Logger: d.logger,
 	}
 	run := func(r worker.Registry, name string, runner activities.Runner) {
-		executor := activities.Executor{Store: store, Runner: runner, Now: time.Now, Logger: d.logger}
+		executor := activities.Executor{
+			Store: store, Runner: runner, StopIn: max(0, d.settings.TaskQueues.StopTimeout-runLeave), Now: time.Now, Logger: d.logger,
+		}
 		r.RegisterActivityWithOptions(activities.RunActivity(executor, d.temporal), activity.RegisterOptions{Name: name})
 	}
 	h.on(names.QueueArtifacts, func(r worker.Registry) {
@@ -115,12 +121,17 @@ func registerArtifact(h *host, d dependencies) {
 		}
 		run(r, workflows.HTTPActivity, activities.Requests{Hosts: s.HTTPHosts, AllowPrivate: s.HTTPPrivate})
 	})
-	sweeper := activities.Sweeper{Store: store, Temporal: d.temporal, ArchiveAfter: s.ArchiveAfter, Now: time.Now, Logger: d.logger}
+	sweeper := activities.Sweeper{
+		Store: store, Temporal: d.temporal, Alerts: d.alerting.observer.Raiser, ArchiveAfter: s.ArchiveAfter, Now: time.Now, Logger: d.logger,
+	}
 	h.on(names.QueueScheduled, func(r worker.Registry) {
 		r.RegisterWorkflowWithOptions(workflows.ArtifactArchive, workflow.RegisterOptions{Name: names.ArtifactArchive})
 		r.RegisterActivityWithOptions(sweeper.Sweep, activity.RegisterOptions{Name: workflows.SweepActivity})
 	})
 	h.on(names.QueueScripts, func(r worker.Registry) {
+		if err := activities.SweepTemporary(time.Now()); err != nil {
+			d.logger.Warn("what former runs left was not deleted", "error", err)
+		}
 		run(r, workflows.ScriptActivity, activities.Scripts{
 			User: s.ScriptUser, Group: s.ScriptGroup, Processes: s.ScriptProcesses, Cgroup: s.ScriptCgroup,
 		})

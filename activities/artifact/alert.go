@@ -15,14 +15,19 @@ func (a Activities) Alert(ctx context.Context, r workflows.AlertRequest) error {
 	if a.Alerts == nil {
 		return nil
 	}
+	return a.Alerts.Signal(ctx, alert.ScopeArtifacts, decisionOf(r))
+}
+
+// decisionOf is the alert that is asked for.
+func decisionOf(r workflows.AlertRequest) alert.Decision {
 	severity := alert.Warning
 	if r.Danger {
 		severity = alert.Danger
 	}
-	return a.Alerts.Signal(ctx, alert.ScopeArtifacts, alert.Decision{Alerts: []alert.Alert{{
+	return alert.Decision{Alerts: []alert.Alert{{
 		Scope: alert.ScopeArtifacts, SourceType: alert.SourceArtifacts, Severity: severity, Reason: r.Reason,
 		Status: string(r.State), FingerprintStatus: fmt.Sprintf("%s-v%d", r.ArtifactID, r.Version),
 		SourceUpdatedAt: factory.MillisOf(r.At), SourceKey: fmt.Sprintf("artifacts/%s/v%d/metadata.json", r.ArtifactID, r.Version),
 		Title: fmt.Sprintf("%s v%d: %s", r.ArtifactID, r.Version, r.Reason), Summary: r.Summary, Because: r.Reason,
-	}}})
+	}}}
 }

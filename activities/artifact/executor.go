@@ -228,7 +228,7 @@ func (e Executor) insist(ctx context.Context, what string, try func() error) err
 		if err == nil || typeOf(err) != "" {
 			return err
 		}
-		e.Logger.WarnContext(ctx, "it is tried again to "+what, "error", err)
+		e.Logger.WarnContext(ctx, "what follows a run is tried again", "step", what, "error", err)
 		select {
 		case <-ctx.Done():
 			return err

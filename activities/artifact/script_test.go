@@ -167,8 +167,13 @@ func TestAScriptThatCanNotBeRunFails(t *testing.T) {
 	require.Contains(t, []int{126, 127}, result.ExitCode)
 	require.NotEmpty(t, d.read(runID(1), storage.StderrFile))
 	for _, args := range [][]string{
-		nil, {"x", "0", "", "9", "9", "/bin/true"}, {"0", "x", "", "9", "9", "/bin/true"}, {"0", "0", "", "x", "9", "/bin/true"},
-		{"0", "0", "", "9", "x", "/bin/true"}, {"0", "0", "", "9", "9", "/no/such/program"}, {"0", "0", "/no/such/cgroup", "9", "9", "/bin/true"},
+		nil,
+		{"x", "0", "", "9", "9", "/bin/true"},
+		{"0", "x", "", "9", "9", "/bin/true"},
+		{"0", "0", "", "x", "9", "/bin/true"},
+		{"0", "0", "", "9", "x", "/bin/true"},
+		{"0", "0", "", "9", "9", "/no/such/program"},
+		{"0", "0", "/no/such/cgroup", "9", "9", "/bin/true"},
 	} {
 		_, _, err := launch(args)
 		require.Error(t, err)

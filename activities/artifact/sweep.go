@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -22,10 +23,12 @@ type Describer interface {
 	DescribeWorkflowExecution(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
 }
 
-// Sweeper archives what lifecycles that ended early did not.
+// Sweeper settles and archives what lifecycles that ended early did not.
 type Sweeper struct {
 	Store    storage.Store
 	Temporal Describer
+	// Alerts may be nil: then alerts are logged only.
+	Alerts Alerter
 	// ArchiveAfter is how long a settled version stays.
 	ArchiveAfter time.Duration
 	Now          func() time.Time
@@ -52,6 +55,9 @@ const (
 // Sweep does one sweep. Each step is harmless when it is done again.
 func (s Sweeper) Sweep(ctx context.Context, r workflows.SweepRequest) (workflows.SweepReport, error) {
 	report := workflows.SweepReport{DryRun: r.DryRun, Archived: []string{}}
+	if err := s.ended(ctx, &report); err != nil {
+		return report, failure(err)
+	}
 	for _, state := range artifact.States() {
 		if !state.Settled() || state == artifact.Archived {
 			continue
@@ -139,7 +145,7 @@ func (s Sweeper) archive(ctx context.Context, v storage.Artifact, now time.Time)
 		return err
 	}
 	reason := "its lifecycle had ended"
-	event := artifact.Event{From: v.State, To: artifact.Archived, Reason: reason, BundleHash: v.BundleHash}
+	event := artifact.Event{From: v.State, To: artifact.Archived, Reason: reason, BundleHash: v.BundleHash, ArchivePrefix: prefix}
 	chain := artifact.Chain{Length: v.ChainLength, Last: v.ChainLast}
 	if !now.After(v.UpdatedAt) {
 		now = v.UpdatedAt.Add(time.Nanosecond)
@@ -157,7 +163,7 @@ func (s Sweeper) archive(ctx context.Context, v storage.Artifact, now time.Time)
 	return s.conclude(ctx, v)
 }
 
-// unfinished looks at what was archived during the last days.
+// unfinished looks at what was archived, or settled here, during the last days.
 func (s Sweeper) unfinished(ctx context.Context, report *workflows.SweepReport) error {
 	for day := range clearDays + 1 {
 		date := artifact.Date(s.Now().Add(-time.Duration(day) * 24 * time.Hour))
@@ -167,7 +173,8 @@ func (s Sweeper) unfinished(ctx context.Context, report *workflows.SweepReport) 
 				return "", err
 			}
 			for _, t := range transitions {
-				if t.To != artifact.Archived {
+				settled := t.Actor == artifact.System && strings.Contains(t.Reason, lifecycleEnded)
+				if t.To != artifact.Archived && !settled {
 					continue
 				}
 				activity.RecordHeartbeat(ctx)
@@ -203,7 +210,10 @@ func pages(turn func(storage.Page) (next string, err error)) error {
 // complete does what a crash right after archiving left undone: it deletes the
 // originals and writes the snapshots.
 func (s Sweeper) complete(ctx context.Context, v storage.Artifact, report *workflows.SweepReport) error {
-	left, err := s.Store.OriginalsLeft(ctx, v)
+	left, err := false, error(nil)
+	if v.State == artifact.Archived {
+		left, err = s.Store.OriginalsLeft(ctx, v)
+	}
 	if err != nil {
 		return err
 	}
@@ -215,6 +225,9 @@ func (s Sweeper) complete(ctx context.Context, v storage.Artifact, report *workf
 	if report.DryRun {
 		return nil
 	}
+	if v.State != artifact.Archived {
+		return s.snapshots(ctx, v.ArtifactID, v.Version)
+	}
 	return s.conclude(ctx, v)
 }
 
@@ -224,10 +237,7 @@ func (s Sweeper) conclude(ctx context.Context, v storage.Artifact) error {
 	if err := s.Store.RemoveOriginals(ctx, v); err != nil {
 		return err
 	}
-	if err := s.Store.WriteMetadata(ctx, v.ArtifactID, v.Version); err != nil {
-		return err
-	}
-	return s.Store.WriteProvenance(ctx, v.ArtifactID)
+	return s.snapshots(ctx, v.ArtifactID, v.Version)
 }
 
 // orphans deletes what was uploaded a day ago or earlier and no version names. A

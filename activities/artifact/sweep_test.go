@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"millrace/domain/artifact"
 	storage "millrace/storage/artifact"
@@ -23,16 +24,21 @@ import (
 // watcher says of every workflow the same.
 type watcher struct {
 	status enums.WorkflowExecutionStatus
+	closed time.Time
 	err    error
 }
 
 func (w watcher) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: w.status}}, w.err
+	info := &workflowpb.WorkflowExecutionInfo{Status: w.status}
+	if !w.closed.IsZero() {
+		info.CloseTime = timestamppb.New(w.closed)
+	}
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info}, w.err
 }
 
 func (d *desk) sweep(w watcher, dry bool) (workflows.SweepReport, error) {
 	d.Helper()
-	s := Sweeper{Store: d.Store, Temporal: w, ArchiveAfter: 30 * 24 * time.Hour, Now: func() time.Time { return d.now }, Logger: d.Logger}
+	s := Sweeper{Store: d.Store, Temporal: w, Alerts: d, ArchiveAfter: 30 * 24 * time.Hour, Now: func() time.Time { return d.now }, Logger: d.Logger}
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestActivityEnvironment()
@@ -111,11 +117,11 @@ func TestRunsOfTwoWeeksAgoAreCooled(t *testing.T) {
 	e.Now = func() time.Time { return d.now }
 	_, err := e.Execute(t.Context(), runRequest(v, 1, artifact.Primary))
 	require.NoError(t, err)
-	report, err := d.sweep(watcher{}, false)
+	report, err := d.sweep(watcher{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING}, false)
 	require.NoError(t, err)
 	require.Zero(t, report.Cooled)
 	d.now = d.now.Add(15 * 24 * time.Hour)
-	report, err = d.sweep(watcher{}, false)
+	report, err = d.sweep(watcher{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING}, false)
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Cooled)
 	require.Equal(t, "hello", d.read(runID(1), storage.StdoutFile), "it reads as before")

@@ -19,6 +19,10 @@ type SweepRequest struct {
 // SweepReport is what a sweep did, or would do.
 type SweepReport struct {
 	DryRun bool `json:"dry_run,omitempty"`
+	// Settled counts versions whose workflow was closed before they were settled, and
+	// Settlements tells of the first hundred what became of them.
+	Settled     int      `json:"settled,omitempty"`
+	Settlements []string `json:"settlements,omitempty"`
 	// Archived are versions whose workflow had ended without archiving them.
 	Archived []string `json:"archived"`
 	// Cleared counts archived versions whose originals were deleted, or whose
@@ -43,7 +47,8 @@ var sweepOptions = workflow.ActivityOptions{
 	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 10 * time.Second, BackoffCoefficient: 2, MaximumInterval: 10 * time.Minute, MaximumAttempts: 20},
 }
 
-// ArtifactArchive archives what lifecycles that ended early did not, once a day.
+// ArtifactArchive settles and archives what lifecycles that ended early did not,
+// once a day.
 func ArtifactArchive(ctx workflow.Context, in SweepRequest) (SweepReport, error) {
 	var report SweepReport
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, sweepOptions), SweepActivity, in).Get(ctx, &report)
