@@ -284,3 +284,11 @@ func TestACancelledBackfillEndsItsReports(t *testing.T) {
 	require.Empty(t, s.answers.published)
 	require.Len(t, s.answers.merged, backfillAtOnce)
 }
+
+func TestAMistypedFieldIsRefused(t *testing.T) {
+	s := newStage(t)
+	s.ExecuteWorkflow(names.DailyReport, map[string]any{"report_dat": "2026-01-01", "target": []string{"factory-a"}})
+	require.True(t, s.IsWorkflowCompleted())
+	require.ErrorContains(t, s.GetWorkflowError(), "report_dat")
+	require.Empty(t, s.answers.planned)
+}

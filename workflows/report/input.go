@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -59,6 +61,15 @@ type DailyInput struct {
 	// Notify tells people again of a day that they were told of; Quiet tells nobody.
 	Notify bool `json:"notify,omitempty"`
 	Quiet  bool `json:"quiet,omitempty"`
+}
+
+// UnmarshalJSON refuses fields that there are not: a mistyped one would have all
+// targets of yesterday reported on.
+func (in *DailyInput) UnmarshalJSON(body []byte) error {
+	type plain DailyInput
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode((*plain)(in))
 }
 
 func (in DailyInput) check() error {
