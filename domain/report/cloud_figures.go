@@ -22,7 +22,7 @@ type CloudFigures struct {
 
 // figures are what one sample tells. Closing tells that it is the last of its
 // half in its five minutes.
-func (s cloudSample) figures(closing bool) CloudFigures {
+func (s cloudSample) figures(counted map[string]bool) CloudFigures {
 	var f CloudFigures
 	status := cloudOneStatus(s.status())
 	if s.half == CloudFast {
@@ -41,7 +41,7 @@ func (s cloudSample) figures(closing bool) CloudFigures {
 		if halfOfSection[name] != s.half {
 			continue
 		}
-		if sight, ok := s.sight(name, closing); ok {
+		if sight, ok := s.sight(name, counted); ok {
 			read(sight)
 		}
 	}

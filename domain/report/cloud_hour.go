@@ -120,10 +120,10 @@ func (h *CloudHour) Summary() CloudHourSummary {
 	if len(samples) == 0 {
 		s.Status = StatusEmpty
 	}
-	closing := closingSamples(samples)
 	var events []CloudEvent
-	for i, sample := range samples {
-		s.Figures = s.Figures.merge(sample.figures(closing[i]))
+	for i, figures := range figuresOfSamples(samples) {
+		sample := samples[i]
+		s.Figures = s.Figures.merge(figures)
 		for _, a := range sample.events {
 			events = append(events, sample.event(a, h.settings.cloudInterval(sample.half)))
 		}
@@ -186,17 +186,21 @@ func (h *CloudHour) stretches(samples []cloudSample, half string) []CloudStretch
 // counterWindow is what the counters of a snapshot cover, whatever its interval.
 const counterWindow = 5 * time.Minute
 
-// closingSamples tells of each sample whether it is the last of its half in its
-// five minutes: adding up every sample would count each minute five times.
-func closingSamples(samples []cloudSample) []bool {
-	closing := make([]bool, len(samples))
-	seen := map[cloudSampleKey]bool{}
+// figuresOfSamples are the figures of each sample. Of each counter the last sample
+// of its half in five minutes that has it counts: adding up every sample would
+// count each minute five times, and the last one may lack what could not be
+// measured.
+func figuresOfSamples(samples []cloudSample) []CloudFigures {
+	figures := make([]CloudFigures, len(samples))
+	counted := map[cloudSampleKey]map[string]bool{}
 	for i, sample := range slices.Backward(samples) {
 		window := cloudSampleKey{half: sample.half, at: sample.at.Truncate(counterWindow)}
-		closing[i] = !seen[window]
-		seen[window] = true
+		if counted[window] == nil {
+			counted[window] = map[string]bool{}
+		}
+		figures[i] = sample.figures(counted[window])
 	}
-	return closing
+	return figures
 }
 
 // finishCloudEvents joins events and keeps the worst of them.

@@ -54,7 +54,7 @@ type CloudSchedule struct {
 func (s cloudSight) pipeline() CloudPipeline {
 	p := CloudPipeline{CloudSection: s.section(), Queues: s.queues()}
 	p.Lambdas = cloudNamed(s.fields.children("lambdas"), "name", func(f cloudFields) CloudLambda {
-		l := cloudSight{fields: f, at: s.at, span: s.span, closing: s.closing}
+		l := cloudSight{fields: f, at: s.at, span: s.span, path: s.path + "/lambdas/" + f.name("name"), counted: s.counted}
 		return CloudLambda{
 			Invocations: l.counter("invocations_5m"), Errors: l.counter("errors_5m"),
 			Throttles: l.counter("throttles_5m"), DurationP95: l.stat("duration_p95_ms"),

@@ -88,9 +88,9 @@ func cloudAlerts(half string, body []byte) ([]alert.Alert, bool) {
 func (s cloudSample) before(o cloudSample) bool { return bytes.Compare(s.digest[:], o.digest[:]) < 0 }
 
 // sight is the look at one of the half's sections; ok is false where it has none.
-func (s cloudSample) sight(section string, closing bool) (cloudSight, bool) {
+func (s cloudSample) sight(section string, counted map[string]bool) (cloudSight, bool) {
 	fields := s.fields.child(section)
-	return cloudSight{fields: fields, at: s.at, span: s.span, closing: closing}, fields != nil
+	return cloudSight{fields: fields, at: s.at, span: s.span, path: section, counted: counted}, fields != nil
 }
 
 // status is the worst of the sections that count. Freshness of factories does not

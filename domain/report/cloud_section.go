@@ -25,14 +25,15 @@ type cloudSight struct {
 	fields cloudFields
 	at     time.Time
 	span   exact.Decimal
-	// closing tells that this is the last snapshot of its five minutes, whose
-	// counters are added up.
-	closing bool
+	// path is where in the snapshot the fields stand, and counted are the counters by
+	// their paths that a later snapshot of the same five minutes had already.
+	path    string
+	counted map[string]bool
 }
 
 // child is the same look at a part of the section.
 func (s cloudSight) child(key string) (cloudSight, bool) {
-	s.fields = s.fields.child(key)
+	s.fields, s.path = s.fields.child(key), s.path+"/"+key
 	return s, s.fields != nil
 }
 
@@ -62,8 +63,8 @@ func (s cloudSight) counter(key string) CloudCounter {
 		return CloudCounter{}
 	}
 	c := CloudCounter{Peak: *value, Minutes: cloudWhen(value.Sign() > 0, s.span)}
-	if s.closing {
-		c.Total = *value
+	if path := s.path + "/" + key; !s.counted[path] {
+		c.Total, s.counted[path] = *value, true
 	}
 	return c
 }

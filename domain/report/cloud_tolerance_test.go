@@ -279,3 +279,21 @@ func TestObjectsLeftOutAreTold(t *testing.T) {
 	require.EqualValues(t, 7, d.DataQuality.UnreadObjectCount)
 	require.Contains(t, strings.Join(d.DataLimitations, " "), "too many objects")
 }
+
+// TestACounterThatTheLastSampleLacksIsNotLost has a probe fail in the last sample
+// of five minutes.
+func TestACounterThatTheLastSampleLacksIsNotLost(t *testing.T) {
+	day := seoulDay(t, "2026-01-01")
+	h := NewCloudHour(day, day.Hours()[0], DefaultSettings())
+	for minute, backend := range []string{`{"alb":{"target_5xx_count_5m":2}}`, `{"alb":{"target_5xx_count_5m":7}}`, `{"status":"unknown"}`} {
+		at := day.Window().Start.Add(time.Duration(minute) * time.Minute).Format(time.RFC3339)
+		h.Add(CloudFast, []byte(`{"schema_version":"`+cloudinfra.SchemaVersion+`","updated_at":"`+at+`","fast":{"backend_runtime":`+backend+`}}`))
+	}
+	alb := h.Summary().Figures.Backend.ALB
+	require.Equal(t, "7", alb.Target5xx.Total.String())
+	require.Equal(t, "7", alb.Target5xx.Peak.String())
+}
+
+func TestADayWithoutScoresHasNoCauses(t *testing.T) {
+	require.Equal(t, []string{}, byFrequency(nil, 5))
+}

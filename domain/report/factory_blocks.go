@@ -209,7 +209,8 @@ func mostFrequent(counts map[string]int64, limit int) map[string]int64 {
 
 // byFrequency are the limit most frequent names, most frequent first.
 func byFrequency(counts map[string]int64, limit int) []string {
-	names := slices.Sorted(maps.Keys(counts))
+	names := slices.AppendSeq([]string{}, maps.Keys(counts))
+	slices.Sort(names)
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	return names[:min(limit, len(names))]
 }

@@ -30,7 +30,7 @@ func TestNamesTellNoCredentials(t *testing.T) {
 func TestADayWithAnyNamesCanBeWorded(t *testing.T) {
 	for _, name := range []string{
 		"javascript:alert(1)", "www.shop", "WWW.shop", "https://x", "https_:", "data:text/html", "mailto:a", "two", "ftp:", "a&lt;b", "1. x", "[redacted]",
-		"password=hunter2secret", "# title", "|", "factory_state", strings.Repeat("production-workloads-", 3) + "api",
+		"password=hunter2secret", "# title", "|", "factory_state", "factory-c", "B공장", strings.Repeat("production-workloads-", 3) + "api",
 	} {
 		var names []NameMinutes
 		for i := range 5 {

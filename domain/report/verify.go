@@ -187,7 +187,9 @@ func (v *verifier) sentence(section string, s Sentence) {
 	}
 	v.form(section, s.Text, cited)
 	v.language(section, s.Text, cited)
-	v.factories(section, s.Text)
+	if !asItStands(s.Text, cited) { // a machine may have the name of a factory
+		v.factories(section, s.Text)
+	}
 	for _, t := range tokensOf(v.lang, s.Text) {
 		v.token(section, t, facts)
 	}

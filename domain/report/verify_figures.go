@@ -44,7 +44,7 @@ var dictionary = [][]figureLabel{
 
 var (
 	wholeAfter  = regexp.MustCompile(`^(?:의)?(?:\s(?:샘플|레코드|객체|스냅샷|기록))?(?:\s(?:샘플|레코드|객체|스냅샷|기록))?\s?(?:중(?:에서|에)?(?:\s|$)|가운데)|^ expected\b`)
-	wholeBefore = regexp.MustCompile(`(?i)(?:전체|기대|예상)(?: 샘플은| 샘플)? ?$|(?:^|\d |[,.;] )of (?:the |all |expected )*$|\bexpected(?: samples| records)? ?$`)
+	wholeBefore = regexp.MustCompile(`(?i)(?:전체|기대|예상)(?:는|치는|값은| 샘플은| 샘플)? ?$|(?:^|\d |[,.;] )of (?:the |all |expected )*$|\bexpected(?: samples| records)? ?$`)
 	attributive = regexp.MustCompile(`^(?:간)?(?:의| 동안의)\s`)
 	clauseEnd   = regexp.MustCompile(`[,;:()]| and |\. `)
 )
@@ -178,7 +178,7 @@ func (n labelledNumber) agrees(fact labelledNumber, known []labelledNumber) bool
 			return false
 		}
 	}
-	if fact.parts && n.parts && n.whole != fact.whole {
+	if fact.parts && n.whole != fact.whole {
 		return false
 	}
 	rivals := slices.ContainsFunc(known, func(k labelledNumber) bool {
@@ -196,7 +196,7 @@ var statusWords = []figureLabel{
 	labelled("high", `우선순위 높음|높은\s?우선순위|우선순위(?:가|는)\s?높|\bpriority high\b|\bhigh priority\b`),
 	labelled("medium", `우선순위 보통|보통\s?우선순위|우선순위(?:가|는)\s?보통|\bpriority medium\b|\bmedium priority\b`),
 	labelled("low", `우선순위 낮음|낮은\s?우선순위|우선순위(?:가|는)\s?낮|\bpriority low\b|\blow priority\b`),
-	labelled("good", `양호|\bgood\b`), labelled("partial", `결측|\bmissing\b`), labelled("testbed", `테스트베드|\btestbed\b`),
+	labelled("good", `양호|\bgood\b`), labelled("partial", `결측|\bmissing\b`), labelled("test", `테스트|시험|\btests?\b`), labelled("testbed", `테스트베드|\btestbed\b`),
 }
 
 // whole checks that the sentences that cite a finding say all its numbers and its

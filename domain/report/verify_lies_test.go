@@ -25,6 +25,8 @@ func TestLiesInTrueWords(t *testing.T) {
 		draft       = "이 리포트는 운영자 검토가 필요한 초안입니다."
 		noGaps      = "데이터 공백은 없었습니다."
 		counted     = "위험 0분, 경고 48분."
+		event       = "14:10~14:35 '온도 임계값 초과' 테스트 이벤트(위험): 최고 39.5 °C, 지속 시간 1500초."
+		realEN      = "14:10~14:35: event 'temperature over its threshold' (danger), highest 39.5 °C, lasting 1500 seconds."
 		minutesEN   = "Minutes at the level of warning: 48, of danger: 12.3."
 		aiEN        = "The highest AI scores were fire 0.01, fall 0.91, bend 0.02; spikes: 3."
 		datasetsEN  = "Of 28800 expected factory_state records 28650 were collected (rate 0.9948), of 4320 expected infra_state records 4308 (rate 0.9972)."
@@ -66,6 +68,16 @@ func TestLiesInTrueWords(t *testing.T) {
 		{Korean, draft, "이 리포트는 운영자 검토가 필요하지 않은 초안입니다."},
 		{Korean, noGaps, "데이터 공백이 있었습니다."},
 		{Korean, counted, "위험 구간은 48분, 경고 구간은 없었습니다."},
+		{Korean, counted, "경고 구간은 없었습니다."},
+		{Korean, counted, "위험 구간은 없었으며 확인은 필요하지 않습니다."},
+		{Korean, datasets, "factory_state는 28800건이 수집되었고 기대는 28650건(수집률 0.9948), infra_state는 기대 4320건 중 8251건(수집률 0.9972)입니다."},
+		{Korean, datasets, "factory_state는 기대 28800건 중 28650건(수집률 0.9948), infra_state는 기대 4320건 중 8251건(수집률 0.9972)이 제외되었습니다."},
+		{Korean, draft, "이 리포트는 운영자 검토가 필요한 초안이며 검토가 확인되었습니다."},
+		{Korean, priority, "높은 우선순위로, 온도가 32 °C 이상이었던 25분과 최고 39.5 °C를 근거로 온도 임계값 초과의 원인과 냉각 상태를 점검했습니다."},
+		{Korean, event, "14:10~14:35에는 위험 수준의 온도 임계값 초과 이벤트가 1500초 동안 지속되었으며 최고 39.5 °C였고 정상으로 회복되었습니다."},
+		{Korean, event, "14:10~14:35에는 경고 수준의 온도 임계값 초과 테스트 이벤트가 1500초 동안 지속되었으며 최고 39.5 °C였습니다."},
+		{English, realEN, "A test event at the danger level, temperature over its threshold, lasted 1,500 seconds from 14:10 to 14:35 and reached 39.5 °C."},
+		{English, checkEN, "Priority high: the nodes were checked. Reason: nodes not ready for 10 minutes."},
 		{English, minutesEN, "There were 48 minutes of danger and 12.3 minutes of warning."},
 		{English, minutesEN, "Danger lasted 48 minutes, and warning lasted 12.3 minutes."},
 		{English, aiEN, "The highest AI scores were fire 0.91, fall 0.01, bend 0.02; spikes: 3."},
@@ -80,6 +92,9 @@ func TestLiesInTrueWords(t *testing.T) {
 		{English, verdictEN, "The overall judgement of factory-b on 2026-01-01 is not 'danger'."},
 		{English, verdictEN, "The overall judgement of factory-b on 2026-01-01 is 'danger', which is wrong."},
 		{English, checkEN, "Priority low: Check the nodes. Reason: nodes not ready for 10 minutes."},
+		{English, datasetsEN, "Of 28800 expected factory_state records 28650 were lost (rate 0.9948), of 4320 expected infra_state records 4308 (rate 0.9972)."},
+		{English, scoreEN, "The risk score was 0 at its lowest, 99.7 at its highest and 98.31 on average; the nearer to 0 the more welcome."},
+		{English, checkEN, "Priority low: nobody has to look at nodes not ready for 10 minutes."},
 		{English, pipelineEN, "The pipeline was critical for 3 minutes and at warning for 5 minutes."},
 	} {
 		doc := Document{

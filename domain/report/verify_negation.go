@@ -56,13 +56,11 @@ func normalNegation(text string) string {
 func (v *verifier) negations(section, text string, cited []factText) {
 	said := negated(v.lang, text)
 	var known []string
-	zero := false
 	for _, f := range cited {
 		known = append(known, negated(v.lang, f.text)...)
-		zero = zero || f.countsZero()
 	}
-	for _, word := range said {
-		if !slices.ContainsFunc(known, func(k string) bool { return k == word }) && (!zero || !v.absent(text)) {
+	for i, word := range said {
+		if !slices.Contains(known, word) && !v.countedZero(text, word, i, cited) {
 			v.add("negation", section, word, "no cited finding negates this")
 		}
 	}
@@ -74,6 +72,61 @@ func (v *verifier) negations(section, text string, cited []factText) {
 			v.add("negation", section, word, "a cited finding says that it is not so")
 		}
 	}
+}
+
+// countedZero tells whether the nth negation of a text says that there was none of
+// what a cited finding counts 0 of.
+func (v *verifier) countedZero(text, word string, nth int, cited []factText) bool {
+	var before, after string
+	if v.lang == Korean {
+		text = normalNegation(text)
+		at := koreanNegation.FindAllStringIndex(text, -1)[nth]
+		if !strings.HasPrefix(text[at[0]:], "없") {
+			return false
+		}
+		before = sinceNumber(text[:at[0]])
+	} else {
+		at := englishNegation.FindAllStringIndex(text, -1)[nth]
+		before, after = text[:at[0]], clause(text[at[0]:])
+		if cuts := clauseEnd.FindAllStringIndex(before, -1); cuts != nil {
+			before = before[cuts[len(cuts)-1][1]:]
+		}
+	}
+	for _, f := range cited {
+		if !f.countsZero() {
+			continue
+		}
+		for _, number := range figuresOf(v.lang, f.text) {
+			if number.value == "0" && noneOf(before, after, word, number) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// noneOf tells whether what stands around a negation names what a number counts:
+// by its labels, or by the word itself where it has none.
+func noneOf(before, after, word string, number labelledNumber) bool {
+	named := false
+	for i, group := range dictionary {
+		said := either(lastLabel(group, before), firstLabel(group, after))
+		if said != number.labels[i] && said != number.carried[i] {
+			return false
+		}
+		named = named || said != ""
+	}
+	return named || word != "" && strings.Contains(strings.ToLower(number.before), word)
+}
+
+// sinceNumber is the end of a text after its last number.
+func sinceNumber(text string) string {
+	for _, t := range slices.Backward(tokensOf(Korean, text)) {
+		if t.kind == numberToken {
+			return text[t.end:]
+		}
+	}
+	return text
 }
 
 // absent tells whether a text says of something that there was none.

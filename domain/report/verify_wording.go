@@ -15,6 +15,7 @@ func (v *verifier) closed(section, text string, cited []factText) {
 	if found := onlyCode[v.lang].FindString(text); found != "" {
 		v.add("direction", section, found, "what the score's direction means is said by code alone: leave it out")
 	}
+	v.meant(section, text, cited)
 	plain := text
 	for _, f := range cited {
 		for _, name := range f.names {
@@ -35,6 +36,33 @@ func (v *verifier) closed(section, text string, cited []factText) {
 		v.add("wording", section, word, "the word is in no finding that the sentence cites")
 	}
 	v.negations(section, text, cited)
+}
+
+var (
+	// fixed is a finding about the report itself.
+	fixed = regexp.MustCompile(`초안|(?i:\bdraft\b)`)
+	// asks is a finding that asks people to do something, done what says that they did.
+	asks = regexp.MustCompile(`(?:확인|점검)하(?:세요|십시오)|\bCheck\b`)
+	done = regexp.MustCompile(`(?:확인|점검)(?:을|이|은|는)?\s?(?:했|하였|한|되었|되어|됐|된|완료|마[쳤치친])|(?i:\bchecked\b)`)
+)
+
+// meant checks what a finding means as a whole: what the report is, is said in
+// code's words alone; what is to be done is not said to be done; and times of two
+// events are not mixed.
+func (v *verifier) meant(section, text string, cited []factText) {
+	spans := 0
+	for _, f := range cited {
+		switch {
+		case fixed.MatchString(f.text):
+			v.add("wording", section, "", "this finding has to be said as it stands")
+		case asks.MatchString(f.text) && done.MatchString(text):
+			v.add("wording", section, done.FindString(text), "the finding asks for this to be done")
+		}
+		spans += int(oneIf(slices.ContainsFunc(f.tokens, func(t token) bool { return t.kind == spanToken })))
+	}
+	if spans > 1 {
+		v.add("wording", section, "", "a sentence may word one event only")
+	}
 }
 
 // asItStands tells whether a sentence is one of the findings that it cites, word
@@ -58,11 +86,11 @@ var (
 	// openKorean are beginnings of words that state nothing by themselves: what they
 	// are said of has to be in a finding. Words of direction, judgement and absence
 	// among them are judged by rules of their own.
-	openKorean = regexp.MustCompile(`^(?:상태|구간|있[었습는으고어던]|있다|발생|유지|전반적|기록|사이|나타[나났난내냈]|보[였입이]|가운데|전체|확인|그중|중$|중에|것[은이으을]|것입|관련|이어[지졌집진]|동안|수준|점검|주십시오|주세요|하루|총$|총합|각각|및$|또한|그리고|이날|이 날|해당|본$|당일|날|오전|오후|시작|필요|들어[왔와온]|받[았은]|두드러|지속|집계|측정|수집|관측|감지|보고되|포함|제외|종합|판정|이벤트|데이터|시간|횟수|건수|수치|값|점수|지표|항목|공장[은의에이]|공장$|미준비|관측|도달|까지|부터|합계|누적|운영|리포트|상승|올랐|올라|증가|늘[었어]|하락|떨어|감소|줄[었어]|없[었음으고이습]|않[았은는으습고아]|아니|아닌|아닙|기대$|예상$|모두|함께|그$|이$|였[습으고]|이었|이며|됩니다|되었|했[습으고]|하였)`)
+	openKorean = regexp.MustCompile(`^(?:상태|구간|있[었습는으고어던]|있다|발생|유지|전반적|기록|사이|나타[나났난내냈]|보[였입이]|가운데|전체|확인|그중|중$|중에|것[은이으을]|것입|관련|이어[지졌집진]|동안|수준|점검|주십시오|주세요|하루|총$|총합|각각|및$|또한|그리고|이날|이 날|해당|본$|당일|날|오전|오후|시작|필요|들어[왔와온]|받[았은]|두드러|지속|집계|측정|수집|관측|감지|보고되|종합|판정|이벤트|데이터|시간|횟수|건수|수치|값|점수|지표|항목|공장[은의에이]|공장$|미준비|관측|도달|까지|부터|합계|누적|운영|리포트|상승|올랐|올라|증가|늘[었어]|하락|떨어|감소|줄[었어]|없[었음으고이습]|않[았은는으습고아]|아니|아닌|아닙|기대$|예상$|모두|함께|그$|이$|였[습으고]|이었|이며|됩니다|되었|했[습으고]|하였)`)
 	// paired are words whose forms differ too much to be told by their beginning.
 	paired = []*regexp.Regexp{
 		regexp.MustCompile(`높[음은게았]`), regexp.MustCompile(`낮[음은게았]`), regexp.MustCompile(`긴$|길[었게고]|가장`), regexp.MustCompile(`보통|중간`),
-		regexp.MustCompile(`준비되지|미준비`), regexp.MustCompile(`읽을|읽지|수$`),
+		regexp.MustCompile(`준비되지|미준비`), regexp.MustCompile(`읽을|읽지|수$`), regexp.MustCompile(`^(?:포함|제외)`),
 	}
 )
 
@@ -136,7 +164,7 @@ var (
 		no not none never nothing without neither nor was wasn't weren't didn't
 		minute minutes second seconds hour hours percent degrees points point count counts rate rates sample samples value values score scores
 		january february march april may june july august september october november december am pm
-		report data collection event events test tests result results follow follows following respectively per once`)
+		report data collection event events follow follows following respectively per once`)
 )
 
 // unknownEnglish is the first English word that neither a finding nor the
