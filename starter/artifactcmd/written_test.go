@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"millrace/domain/artifact"
 	storage "millrace/storage/artifact"
+	workflows "millrace/workflows/artifact"
 )
 
 // TestSubmittingWaitsOnlySoLong has nobody take the lifecycle.
@@ -26,4 +28,28 @@ func TestACommandWaitsForWhatWasJustSubmitted(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), 500*time.Millisecond)
 	_, err = Target{ID: "../x"}.present(t.Context(), s.store, time.Hour)
 	require.ErrorContains(t, err, "artifact_id")
+}
+
+// TestADraftThatWasCompletedIsInOrder has what the lifecycle adds to a draft
+// checked like everything else.
+func TestADraftThatWasCompletedIsInOrder(t *testing.T) {
+	s := newShop(t)
+	s.work()
+	key := s.key("user:lee")
+	script := s.file("fix.sh", "#!/bin/sh\n")
+	require.NoError(t, s.run("artifact", "submit", "fix", script, "--rollback="+script, "--draft", "--reason=stuck", "--approver=user:kim", "--actor=user:lee", "--key="+key))
+	target := Target{ID: "fix", Version: 1}
+	draft, err := query(t.Context(), s.temporal, target)
+	require.NoError(t, err)
+	require.Equal(t, artifact.Draft, draft.State)
+	c, err := Actor{Actor: "user:lee", Key: key}.sign(artifact.Command{Verb: artifact.Submit, Actor: "user:lee", At: now(), BundleHash: draft.BundleHash}, "fix", 1)
+	require.NoError(t, err)
+	review, err := send(t.Context(), s.temporal, target, workflows.DoorSubmit, c)
+	require.NoError(t, err)
+	require.Equal(t, artifact.InReview, review.State)
+	require.NotEqual(t, draft.BundleHash, review.BundleHash)
+	v, err := s.store.Version(t.Context(), "fix", 1)
+	require.NoError(t, err)
+	require.Equal(t, artifact.Compensate, v.Spec.Policy.OnFailure)
+	require.NoError(t, s.run("artifact", "verify", "fix"))
 }
