@@ -153,11 +153,14 @@ func TestASignedLifeFromSubmissionToVerification(t *testing.T) {
 	require.NotEmpty(t, status.BundleHash, "what was submitted can be approved at once")
 	require.ErrorContains(t, s.run(append(submit, "--actor=user:lee", "--version=2")...), "fix v2 was refused (Refused): assurance")
 
-	require.ErrorContains(t, s.run("artifact", "approve", "fix", "--actor=user:kim"), "signed by the approver's own key")
-	require.ErrorContains(t, s.run("artifact", "approve", "fix", "--actor=user:kim", "--key="+author), "has no key")
-	require.ErrorContains(t, s.run("artifact", "approve", "fix", "--actor=user:lee", "--key="+author), "not_an_approver")
+	require.ErrorIs(t, s.run("artifact", "approve", "fix", "--actor=user:kim", "--key="+approver), errUnsaid, "nobody said what")
+	require.ErrorContains(t, s.run("artifact", "approve", "fix", "1", "--actor=user:kim", "--comment=a\u202eb", "--key="+approver), "control character")
+	require.ErrorContains(t, s.run("artifact", "approve", "fix", "1", "--actor=user:kim"), "signed by the approver's own key")
+	require.ErrorContains(t, s.run("artifact", "approve", "fix", "1", "--actor=user:kim", "--key="+author), "has no key")
+	require.ErrorContains(t, s.run("artifact", "approve", "fix", "--yes", "--actor=user:lee", "--key="+author), "not_an_approver")
 	require.ErrorContains(t, s.run("artifact", "approve", "fix", "--actor=user:kim", "--key="+approver, "--bundle-hash="+artifact.HashOf(nil)), "other_bundle_hash")
-	require.NoError(t, s.run("artifact", "approve", "fix", "--actor=user:kim", "--key="+approver))
+	require.NoError(t, s.run("artifact", "approve", "fix", "--actor=user:kim", "--key="+approver, "--bundle-hash="+status.BundleHash))
+	require.ErrorContains(t, s.run("artifact", "status", "fix", "2"), "fix v2 was refused")
 
 	var seen bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -3,7 +3,6 @@
 package artifactcmd
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +34,8 @@ type Command struct {
 	Execute    DoorCommand    `cmd:"" help:"Run an approved version that does not run by itself."`
 	Compensate DoorCommand    `cmd:"" help:"Undo a version with its rollback file."`
 	Archive    DoorCommand    `cmd:"" help:"Archive a settled version now."`
+	Show       ShowCommand    `cmd:"" help:"Show what is to be decided: who asks and why, files, policy, tally and what changes."`
+	Diff       DiffCommand    `cmd:"" help:"Show what a version changes against the last executed one."`
 	Status     StatusCommand  `cmd:"" help:"Show where a version is, its tally, runs and refusals."`
 	Watch      WatchCommand   `cmd:"" help:"Show each change of a version until its outcome is known."`
 	List       ListCommand    `cmd:"" help:"List versions by state."`
@@ -147,7 +148,7 @@ func printJSON(out io.Writer, document any) error {
 	if err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
-	_, err = io.Copy(out, bytes.NewReader(append(body, '\n')))
+	_, err = fmt.Fprintln(out, artifact.PrintableLines(string(body)))
 	return err
 }
 

@@ -9,9 +9,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
 	"millrace/domain/artifact"
 	storage "millrace/storage/artifact"
 	workflows "millrace/workflows/artifact"
+	"millrace/workflows/names"
 )
 
 // StatusCommand shows a version.
@@ -39,6 +43,26 @@ func (c StatusCommand) Run(ctx context.Context, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	if status.State == artifact.None {
+		return unborn(ctx, temporal, target, status)
+	}
+	return printJSON(os.Stdout, status)
+}
+
+// unborn tells of a lifecycle that has written no version whether it is still at
+// it, or why it refused what was submitted.
+func unborn(ctx context.Context, temporal client.Client, t Target, status workflows.Status) error {
+	id := names.ArtifactLifecycleID(t.ID, t.Version)
+	described, err := temporal.DescribeWorkflow(ctx, id, "")
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", id, err)
+	}
+	if described.Status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		if err := temporal.GetWorkflow(ctx, id, "").Get(ctx, nil); err != nil {
+			return whyNot(err, t)
+		}
+	}
+	status.ArtifactID, status.Version, status.WaitingFor = t.ID, t.Version, "the content to be checked"
 	return printJSON(os.Stdout, status)
 }
 
@@ -96,7 +120,7 @@ func (w watcher) watch(ctx context.Context) error {
 			return err
 		}
 		for _, tr := range transitions[seen:] {
-			if _, err := fmt.Fprintf(w.out, "%s %-20s %s %s\n", artifact.Timestamp(tr.CreatedAt), tr.To, tr.Actor, tr.Reason); err != nil {
+			if _, err := fmt.Fprintf(w.out, "%s %-20s %s %s\n", artifact.Timestamp(tr.CreatedAt), tr.To, tr.Actor, artifact.Printable(tr.Reason)); err != nil {
 				return fmt.Errorf("print: %w", err)
 			}
 		}
@@ -145,7 +169,7 @@ func (w watcher) progress(ctx context.Context) error {
 			continue
 		}
 		w.told[f.FactoryID] = line
-		if _, err := fmt.Fprintln(w.out, line); err != nil {
+		if _, err := fmt.Fprintln(w.out, artifact.Printable(line)); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
 	}
@@ -180,7 +204,7 @@ func list(ctx context.Context, store storage.Store, state artifact.State, limit 
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "ARTIFACT\tVERSION\tKIND\tAUTHOR\tCREATED\tREASON") // errors show at Flush
 	for _, v := range versions {
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\n", v.ArtifactID, v.Version, v.Kind, v.Author, v.CreatedAt.Format(time.RFC3339), v.Reason)
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\n", v.ArtifactID, v.Version, v.Kind, v.Author, v.CreatedAt.Format(time.RFC3339), artifact.Printable(v.Reason))
 	}
 	return table.Flush()
 }

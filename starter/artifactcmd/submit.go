@@ -1,15 +1,17 @@
 package artifactcmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -35,9 +37,9 @@ type SubmitCommand struct {
 	Args     string        `help:"Args of the kind, as JSON." default:"{}"`
 	Reason   string        `help:"Why it is needed; approvers see it." required:""`
 	Draft    bool          `help:"Keep it as a draft until it is submitted."`
-	Approver []string      `help:"Who may approve: actors, and groups as group:NAME." required:""`
-	Required int           `help:"How many must approve; 0 takes the least that is allowed."`
-	Policy   string        `help:"More of the policy, as JSON." default:"{}"`
+	Approver []string      `help:"Who may approve: actors, and groups as group:NAME."`
+	Required int           `help:"How many must approve; without it, as --policy says, or else the least that is allowed."`
+	Policy   string        `help:"More of the policy, as JSON; nothing that another flag says otherwise." default:"{}"`
 	Timeout  time.Duration `help:"Longest run." default:"10m"`
 	Wait     time.Duration `help:"How long to wait until the version is written; 0 does not wait." default:"1m"`
 }
@@ -85,10 +87,9 @@ func (c SubmitCommand) request(ctx context.Context, store storage.Store) (artifa
 	if r.Spec.Args, err = c.args(r.Spec.Kind, c.Args); err != nil {
 		return r, err
 	}
-	if err := json.Unmarshal([]byte(c.Policy), &r.Spec.Policy); err != nil {
-		return r, fmt.Errorf("--policy: %w", err)
+	if r.Spec.Policy, err = c.policy(); err != nil {
+		return r, err
 	}
-	r.Spec.Policy.Approvers, r.Spec.Policy.Required = c.Approver, c.Required
 	if r.Version == 0 {
 		head, err := store.Head(ctx, c.ID)
 		if err != nil {
@@ -110,6 +111,9 @@ func (c SubmitCommand) request(ctx context.Context, store storage.Store) (artifa
 	if _, err := r.Check(); err != nil {
 		return r, err
 	}
+	if err := cmp.Or(r.CheckWords(), store.CheckNext(ctx, r.ArtifactID, r.Version)); err != nil {
+		return r, err
+	}
 	if _, err := store.Version(ctx, r.ArtifactID, r.Version); err == nil {
 		return r, fmt.Errorf("version %d of %s: %w", r.Version, r.ArtifactID, storage.ErrTaken)
 	}
@@ -124,6 +128,31 @@ func (c SubmitCommand) request(ctx context.Context, store storage.Store) (artifa
 		}
 	}
 	return c.claim(r)
+}
+
+// policy is that of the flags together. Where two say different things, none of
+// them is believed.
+func (c SubmitCommand) policy() (artifact.Policy, error) {
+	var p artifact.Policy
+	if err := artifact.DecodeStrict("--policy", []byte(c.Policy), &p); err != nil {
+		return p, err
+	}
+	switch {
+	case len(c.Approver) > 0 && len(p.Approvers) > 0 && !slices.Equal(c.Approver, p.Approvers):
+		return p, errors.New("--policy: approvers are others than those of --approver")
+	case c.Required != 0 && p.Required != 0 && c.Required != p.Required:
+		return p, fmt.Errorf("--policy: required is %d, --required is %d", p.Required, c.Required)
+	}
+	if len(c.Approver) > 0 {
+		p.Approvers = c.Approver
+	}
+	if c.Required != 0 {
+		p.Required = c.Required
+	}
+	if len(p.Approvers) == 0 {
+		return p, errors.New("name who may approve, with --approver or in --policy")
+	}
+	return p, nil
 }
 
 // hashFile says what a file is before it is uploaded.

@@ -38,6 +38,14 @@ func (c VerifyCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if original, version, undo := artifact.ParseCompensationID(c.ID); undo {
+		// It has no chain of its own: its original's tells of it.
+		if _, err := store.Version(ctx, c.ID, 1); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(os.Stdout, "%s is the undo of %s v%d\n", c.ID, original, version) // the verdict follows
+		c.ID = original
+	}
 	findings, err := store.Audit(ctx, c.ID, c.GatewayKeys)
 	if err != nil {
 		return err

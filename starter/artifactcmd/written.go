@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -38,7 +39,8 @@ func written(ctx context.Context, store storage.Store, run client.WorkflowRun, t
 		select {
 		case <-time.After(lookEvery):
 		case err := <-ended:
-			if ctx.Err() == nil && waiting.Err() != nil {
+			_, late := errors.AsType[*serviceerror.DeadlineExceeded](err) // the call's own clock may run out first
+			if ctx.Err() == nil && (waiting.Err() != nil || late || errors.Is(err, context.DeadlineExceeded)) {
 				return fmt.Errorf("%s v%d was not written within %s; see it with: starter artifact status %s %d", t.ID, t.Version, patience, t.ID, t.Version)
 			}
 			return whyNot(err, t)
