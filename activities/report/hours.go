@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"millrace/domain/cloudinfra"
-	"millrace/domain/factory"
 	"millrace/domain/report"
 	storage "millrace/storage/report"
 	workflows "millrace/workflows/report"
@@ -52,12 +51,7 @@ func (a Aggregator) summarise(ctx context.Context, req workflows.HourRequest) (w
 
 func (a Aggregator) factoryHour(ctx context.Context, target string, day report.Day, window report.Hour) (workflows.HourResult, error) {
 	gathered := report.NewFactoryHour(target, day, window, a.Settings)
-	var parts []part
-	for _, dataset := range a.Settings.Datasets {
-		for _, partition := range window.Partitions() {
-			parts = append(parts, part{dataset: dataset, prefix: factory.ProcessedPrefix(target, dataset, partition)})
-		}
-	}
+	parts := partsOf(target, a.Settings.Datasets, window)
 	r := a.reader(gathered)
 	defer r.beat(ctx)()
 	if slices.Contains(a.Settings.AuxDatasets, report.StateSnapshotDataset) {
@@ -80,12 +74,7 @@ func (a Aggregator) factoryHour(ctx context.Context, target string, day report.D
 
 func (a Aggregator) cloudHour(ctx context.Context, day report.Day, window report.Hour) (workflows.HourResult, error) {
 	gathered := report.NewCloudHour(day, window, a.Settings)
-	var parts []part
-	for _, track := range []cloudinfra.Track{cloudinfra.TrackFast, cloudinfra.TrackSlow} {
-		for _, partition := range window.Partitions() {
-			parts = append(parts, part{dataset: string(track), prefix: factory.ProcessedPrefix(cloudFolder, string(track), partition)})
-		}
-	}
+	parts := partsOf(cloudFolder, []string{string(cloudinfra.TrackFast), string(cloudinfra.TrackSlow)}, window)
 	r := a.reader(gathered)
 	defer r.beat(ctx)()
 	if err := r.gather(ctx, parts); err != nil {

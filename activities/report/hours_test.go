@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -198,4 +199,27 @@ func TestASummaryThatIsDamagedIsFinal(t *testing.T) {
 	failed, ok := errors.AsType[*temporal.ApplicationError](err)
 	require.True(t, ok)
 	require.True(t, failed.NonRetryable())
+}
+
+// TestABrokenObjectCountsInOneHour has a zone whose hours touch two partitions.
+func TestABrokenObjectCountsInOneHour(t *testing.T) {
+	p := newPlant(t)
+	for _, key := range []string{"factory-a/factory_state/yyyy=2026/mm=01/dd=01/hh=06/broken.json", "cloud_infra/fast/yyyy=2026/mm=01/dd=01/hh=06/broken.json"} {
+		require.NoError(t, p.Store.Bucket.Put(t.Context(), "processed/"+key, "application/json", []byte("{")))
+	}
+	for _, target := range []string{"factory-a", report.CloudTarget} {
+		var invalid []int64
+		for _, hour := range []string{"10", "11", "12"} { // 06:00 UTC is 11:30
+			result, err := run(t, p.SummariseHour, workflows.HourRequest{Target: target, Date: newYear, Timezone: "Asia/Kolkata", Hour: hour})
+			require.NoError(t, err)
+			var summary struct {
+				InputCounts struct {
+					Invalid int64 `json:"invalid_records"`
+				} `json:"input_counts"`
+			}
+			require.NoError(t, json.Unmarshal([]byte(p.bytes(result.SummaryKey)), &summary))
+			invalid = append(invalid, summary.InputCounts.Invalid)
+		}
+		require.Equal(t, []int64{0, 1, 0}, invalid, target)
+	}
 }

@@ -42,6 +42,8 @@ type Progress struct {
 // hour gathers the objects of an hour.
 type hour interface {
 	Add(dataset string, body []byte)
+	// AddShared adds an object that an earlier hour reads as well.
+	AddShared(dataset string, body []byte)
 }
 
 // bounded is an hour that notes objects which were left out.
@@ -50,7 +52,22 @@ type bounded interface {
 }
 
 // part is one partition of a dataset.
-type part struct{ dataset, prefix string }
+type part struct {
+	dataset, prefix string
+	// shared tells that the partition begins in an earlier hour.
+	shared bool
+}
+
+// partsOf are the partitions of datasets that an hour touches.
+func partsOf(folder string, datasets []string, window report.Hour) []part {
+	var parts []part
+	for _, dataset := range datasets {
+		for _, partition := range window.Partitions() {
+			parts = append(parts, part{dataset: dataset, prefix: factory.ProcessedPrefix(folder, dataset, partition), shared: !window.Contains(partition)})
+		}
+	}
+	return parts
+}
 
 // reader lists and reads the objects of an hour, many at a time.
 type reader struct {
@@ -100,7 +117,7 @@ func (r *reader) gather(ctx context.Context, parts []part) error {
 	reading.SetLimit(r.atOnce)
 	for i, keys := range listed {
 		for _, key := range keys {
-			reading.Go(func() error { return r.get(readCtx, parts[i].dataset, key) })
+			reading.Go(func() error { return r.get(readCtx, parts[i], key) })
 		}
 	}
 	return reading.Wait()
@@ -148,7 +165,7 @@ func share(listed [][]string, total int) int {
 
 // get reads one object. One that is too large or damaged is broken data, one that
 // is gone is none.
-func (r *reader) get(ctx context.Context, dataset, key string) error {
+func (r *reader) get(ctx context.Context, from part, key string) error {
 	body, err := r.body(ctx, key)
 	var damaged *objects.IntegrityError
 	switch {
@@ -163,7 +180,11 @@ func (r *reader) get(ctx context.Context, dataset, key string) error {
 	}
 	r.adding.Lock()
 	defer r.adding.Unlock()
-	r.into.Add(dataset, body)
+	if from.shared {
+		r.into.AddShared(from.dataset, body)
+	} else {
+		r.into.Add(from.dataset, body)
+	}
 	r.read.Add(1)
 	return nil
 }
@@ -205,7 +226,7 @@ func (r *reader) lastSnapshot(ctx context.Context, target string, window report.
 			return err
 		}
 		if key != "" {
-			return r.get(ctx, report.StateSnapshotDataset, key)
+			return r.get(ctx, part{dataset: report.StateSnapshotDataset, shared: !window.Contains(partition)}, key)
 		}
 	}
 	return nil

@@ -31,10 +31,16 @@ func NewCloudHour(day Day, hour Hour, settings Settings) *CloudHour {
 // Add takes a snapshot object of a half, fast or slow. One that can't be read, is
 // of another schema, or lacks its half is counted as invalid; one outside the hour
 // is ignored; of two with the same updated_at one is counted as a duplicate.
-func (h *CloudHour) Add(half string, body []byte) {
+func (h *CloudHour) Add(half string, body []byte) { h.take(half, body, true) }
+
+// AddShared is Add for an object of a partition that begins in an earlier hour,
+// which counts those that can't be read.
+func (h *CloudHour) AddShared(half string, body []byte) { h.take(half, body, false) }
+
+func (h *CloudHour) take(half string, body []byte, counts bool) {
 	sample, ok := readCloudSample(half, body, h.settings)
 	if !ok || !slices.Contains(cloudHalves, half) {
-		h.invalid++
+		h.invalid += oneIf(counts)
 		return
 	}
 	if !h.hour.Contains(sample.at) {

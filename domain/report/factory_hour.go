@@ -39,16 +39,23 @@ func NewFactoryHour(factoryID string, day Day, hour Hour, settings Settings) *Fa
 // counted; one of another factory, of another hour or of a dataset that the
 // report does not read is passed over. Of state snapshots only the last is kept.
 // The body isn't kept.
-func (f *FactoryHour) Add(dataset string, body []byte) {
+func (f *FactoryHour) Add(dataset string, body []byte) { f.take(dataset, body, true) }
+
+// AddShared is Add for an object of a partition that begins in an earlier hour:
+// where a zone's hours are not those of UTC, both hours read it, and one that
+// can't be read counts in the earlier one only.
+func (f *FactoryHour) AddShared(dataset string, body []byte) { f.take(dataset, body, false) }
+
+func (f *FactoryHour) take(dataset string, body []byte, counts bool) {
 	switch dataset {
 	case FactoryStateDataset:
-		addObject[stateObject](f, body, func(h head, at time.Time, value stateValue) bool { return f.states.add(h, at, body, value) })
+		addObject[stateObject](f, body, counts, func(h head, at time.Time, value stateValue) bool { return f.states.add(h, at, body, value) })
 	case RiskScoreDataset:
-		addObject[riskObject](f, body, func(h head, at time.Time, value riskValue) bool { return f.risks.add(h, at, body, value) })
+		addObject[riskObject](f, body, counts, func(h head, at time.Time, value riskValue) bool { return f.risks.add(h, at, body, value) })
 	case InfraStateDataset:
-		addObject[infraObject](f, body, func(h head, at time.Time, value infraValue) bool { return f.infra.add(h, at, body, value) })
+		addObject[infraObject](f, body, counts, func(h head, at time.Time, value infraValue) bool { return f.infra.add(h, at, body, value) })
 	case StateSnapshotDataset:
-		addObject[snapshotObject](f, body, func(h head, at time.Time, value FinalState) bool { return f.addSnapshot(h, at, body, value) })
+		addObject[snapshotObject](f, body, counts, func(h head, at time.Time, value FinalState) bool { return f.addSnapshot(h, at, body, value) })
 	}
 }
 
@@ -60,7 +67,7 @@ func (f *FactoryHour) Unread(count int) {
 }
 
 // addObject reads an object and adds it by add, which tells whether it is new.
-func addObject[O object[T], T any](f *FactoryHour, body []byte, add func(head, time.Time, T) bool) {
+func addObject[O object[T], T any](f *FactoryHour, body []byte, counts bool, add func(head, time.Time, T) bool) {
 	h, value, err := readObject[O](body)
 	if h.FactoryID != "" && h.FactoryID != f.factoryID {
 		return
@@ -72,7 +79,7 @@ func addObject[O object[T], T any](f *FactoryHour, body []byte, add func(head, t
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil || timeErr != nil || h.FactoryID == "" {
-		f.invalid++
+		f.invalid += oneIf(counts)
 		return
 	}
 	if !add(h, at, value) {

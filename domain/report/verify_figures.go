@@ -42,6 +42,9 @@ var dictionary = [][]figureLabel{
 	},
 }
 
+// superlative is a role that is said after its number.
+var superlative = regexp.MustCompile(`가장|(?i:\b(?:longest|highest|lowest|at most)\b)`)
+
 var (
 	wholeAfter  = regexp.MustCompile(`^(?:의)?(?:\s(?:샘플|레코드|객체|스냅샷|기록))?(?:\s(?:샘플|레코드|객체|스냅샷|기록))?\s?(?:중(?:에서|에)?(?:\s|$)|가운데)|^ expected\b`)
 	wholeBefore = regexp.MustCompile(`(?i)(?:전체|기대|예상)(?:는|치는|값은| 샘플은| 샘플)? ?$|(?:^|\d |[,.;] )of (?:the |all |expected )*$|\bexpected(?: samples| records)? ?$`)
@@ -184,11 +187,17 @@ func (n labelledNumber) agrees(fact labelledNumber, known []labelledNumber) bool
 	rivals := slices.ContainsFunc(known, func(k labelledNumber) bool {
 		return k.role != "" && k.role != fact.role && k.unit == fact.unit && k.value != fact.value && k.labels == fact.labels
 	})
-	return !rivals || fact.role == "" || n.role == fact.role
+	if !rivals && fact.unit == "" || fact.role == "" || n.role == fact.role {
+		return true
+	}
+	return !rivals && n.role == "" && superlative.MatchString(clause(n.after))
 }
 
 // directionSaid is what code says of the score's ends; no sentence has to.
 var directionSaid = regexp.MustCompile(`100에 가까울수록 안전|100 is safest`)
+
+// quoted is a verdict or the name of an event.
+var quoted = regexp.MustCompile(`'([^']+)'`)
 
 // statusWords are words of a finding that no wording may leave out.
 var statusWords = []figureLabel{
@@ -196,7 +205,7 @@ var statusWords = []figureLabel{
 	labelled("high", `우선순위 높음|높은\s?우선순위|우선순위(?:가|는)\s?높|\bpriority high\b|\bhigh priority\b`),
 	labelled("medium", `우선순위 보통|보통\s?우선순위|우선순위(?:가|는)\s?보통|\bpriority medium\b|\bmedium priority\b`),
 	labelled("low", `우선순위 낮음|낮은\s?우선순위|우선순위(?:가|는)\s?낮|\bpriority low\b|\blow priority\b`),
-	labelled("good", `양호|\bgood\b`), labelled("partial", `결측|\bmissing\b`), labelled("test", `테스트|시험|\btests?\b`), labelled("testbed", `테스트베드|\btestbed\b`),
+	labelled("ready", `\bready\b|준비`), labelled("good", `양호|\bgood\b`), labelled("partial", `결측|\bmissing\b`), labelled("test", `테스트|시험|\btests?\b`), labelled("testbed", `테스트베드|\btestbed\b`),
 }
 
 // whole checks that the sentences that cite a finding say all its numbers and its
@@ -227,6 +236,14 @@ func (v *verifier) wholeFinding(section string, fact factText, text string) {
 		}
 		if !slices.ContainsFunc(tokens, func(t token) bool { return t.kind == numberToken && t.value == number.value }) {
 			v.add("missing_number", section, number.text, "no sentence says this number of the finding")
+		}
+	}
+	if len(negated(v.lang, text)) < len(negated(v.lang, fact.text)) {
+		v.add("missing_word", section, "", "no sentence says the negation of the finding")
+	}
+	for _, m := range quoted.FindAllStringSubmatch(fact.text, -1) {
+		if !strings.Contains(strings.ToLower(text), strings.ToLower(m[1])) {
+			v.add("missing_word", section, m[1], "no sentence says this of the finding")
 		}
 	}
 	for _, status := range statusWords {

@@ -20,6 +20,7 @@ var sameNegation = []struct {
 var (
 	koreanNegation = regexp.MustCompile(`아니|아닌|아닙|않|못[했하한]|없|\s안\s`)
 	negatedBefore  = regexp.MustCompile(`([가-힣A-Za-z0-9_-]+)[)'"]?\s?$`)
+	passive        = regexp.MustCompile(`(?:되지|하지)$`)
 	// englishNegation has the word that is negated as its first group.
 	englishNegation = regexp.MustCompile(`(?i)(?:\b(?:no|not|never|none|nothing|without|neither|nor|cannot)\b|n't\b)(?:\s(?:a|an|the|any|of|yet|be|been))*\s?([A-Za-z_-]*)`)
 )
@@ -37,7 +38,7 @@ func negated(lang Language, text string) []string {
 	for _, at := range koreanNegation.FindAllStringIndex(text, -1) {
 		word := ""
 		if m := negatedBefore.FindStringSubmatch(text[:at[0]]); m != nil {
-			word = strings.ToLower(particle.ReplaceAllString(m[1], ""))
+			word = strings.ToLower(passive.ReplaceAllString(particle.ReplaceAllString(m[1], ""), ""))
 		}
 		words = append(words, word)
 	}
@@ -65,10 +66,14 @@ func (v *verifier) negations(section, text string, cited []factText) {
 		}
 	}
 	for _, word := range known {
+		if word != "" && v.affirmed(word, cited) {
+			v.add("negation", section, word, "a finding that says this with and without a negation has to be said as it stands")
+			continue
+		}
 		if word == "" || slices.Contains(said, word) && v.times(text, word) <= countOf(said, word) {
 			continue
 		}
-		if v.times(text, word) > countOf(said, word) && !v.affirmed(word, cited) {
+		if v.times(text, word) > countOf(said, word) {
 			v.add("negation", section, word, "a cited finding says that it is not so")
 		}
 	}

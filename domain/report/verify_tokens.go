@@ -410,7 +410,7 @@ var roles = []struct {
 	pattern *regexp.Regexp
 }{
 	{"minimum", regexp.MustCompile(`(?i)최저|최소|가장 낮|\b(?:minimum|lowest|min|low of)\b`)},
-	{"maximum", regexp.MustCompile(`(?i)최고|최대|가장 높|가장 긴|\b(?:maximum|highest|longest|max|peak(?:ed)?|up to|high of)\b`)},
+	{"maximum", regexp.MustCompile(`(?i)최고|최대|가장 높|가장 긴|\b(?:maximum|highest|longest|max|peak(?:ed)?|up to|high of|reached)\b`)},
 	{"average", regexp.MustCompile(`(?i)평균|\b(?:averaged?|mean|avg)\b`)},
 }
 

@@ -43,20 +43,34 @@ var (
 	fixed = regexp.MustCompile(`초안|(?i:\bdraft\b)`)
 	// asks is a finding that asks people to do something, done what says that they did.
 	asks = regexp.MustCompile(`(?:확인|점검)하(?:세요|십시오)|\bCheck\b`)
+	// real is what only a denial may have.
+	real = regexp.MustCompile(`실제|사고|장애|(?i:\breal\b|\bincidents?\b)`)
 	done = regexp.MustCompile(`(?:확인|점검)(?:을|이|은|는)?\s?(?:했|하였|한|되었|되어|됐|된|완료|마[쳤치친])|(?i:\bchecked\b)`)
 )
+
+// bothReady tells whether a finding tells of what was ready and of what was not.
+func bothReady(text string) bool {
+	text = normalNegation(text)
+	not := strings.Count(text, "미준비")
+	return not > 0 && strings.Count(text, "준비") > not
+}
 
 // meant checks what a finding means as a whole: what the report is, is said in
 // code's words alone; what is to be done is not said to be done; and times of two
 // events are not mixed.
 func (v *verifier) meant(section, text string, cited []factText) {
+	if v.lang == Korean && strings.Contains(normalNegation(text), "포함") && !slices.ContainsFunc(cited, func(f factText) bool { return strings.Contains(f.text, "포함") }) {
+		v.add("wording", section, "포함", "no cited finding says so")
+	}
 	spans := 0
 	for _, f := range cited {
 		switch {
-		case fixed.MatchString(f.text):
+		case fixed.MatchString(f.text), bothReady(f.text):
 			v.add("wording", section, "", "this finding has to be said as it stands")
 		case asks.MatchString(f.text) && done.MatchString(text):
 			v.add("wording", section, done.FindString(text), "the finding asks for this to be done")
+		case denied[v.lang].MatchString(f.text) && (!denied[v.lang].MatchString(text) || real.MatchString(denied[v.lang].ReplaceAllLiteralString(text, " "))):
+			v.add("negation", section, "", "the finding says that there was no real incident")
 		}
 		spans += int(oneIf(slices.ContainsFunc(f.tokens, func(t token) bool { return t.kind == spanToken })))
 	}
@@ -151,16 +165,18 @@ func sameWord(word, known string) bool {
 var (
 	englishWord = regexp.MustCompile(`[A-Za-z]+(?:'[a-z]+)?`)
 	// extreme is a role, and not what something was.
-	extreme  = regexp.MustCompile(`(?i)\b(?:a|the|its) (?:low|high) of\b`)
+	extreme = regexp.MustCompile(`(?i)\b(?:a|the|its) (?:low|high) of\b`)
+	// bounding is a bound of a number, which is checked with the number.
+	bounding = regexp.MustCompile(`(?i)\b(?:at (?:least|most)|no more than|(?:less|more|fewer|greater) than|over|above|below|under|up to)\s(?:[0-9])`)
 	suffixes = regexp.MustCompile(`(?:ings?|ments?|ement|ed|es|s|d|ly|e)$`)
 	// openEnglish are words that state nothing by themselves, or that rules of their
 	// own judge: roles, directions and negations.
 	openEnglish = newVocabulary(`a an the of on in at to from for with and or but was were is are be been being it its their this that these those there which who
-		what had has have by as since overall day days daily during between both each over out total in all while when where then also into until through
+		what had has have by as since overall day days daily during between both each total in all while when where then also into until through
 		staying stayed stay lasted lasting last lasts peaked peak peaks averaged average averages averaging reached reach reaching recorded record records
 		detected observed seen noted measured counted collected expected judged judgement verdict level levels status state period periods time times
-		lowest highest longest minimum maximum mean above below under more less least most than up down about
-		rose rising dropped drop fell fall falling decreased increased came stood amounted totalled remained spent made up
+		lowest highest longest minimum maximum mean
+		rose rising dropped drop fell fall falling decreased increased came stood amounted totalled remained spent
 		no not none never nothing without neither nor was wasn't weren't didn't
 		minute minutes second seconds hour hours percent degrees points point count counts rate rates sample samples value values score scores
 		january february march april may june july august september october november december am pm
@@ -179,7 +195,7 @@ func (v *verifier) unknownEnglish(text string, cited []factText) string {
 	for _, t := range v.identity {
 		known[stem(t.value)] = true
 	}
-	for _, word := range englishWord.FindAllString(wordPatternAnywhere.ReplaceAllStringFunc(extreme.ReplaceAllLiteralString(text, " "), onlyCompound), -1) {
+	for _, word := range englishWord.FindAllString(wordPatternAnywhere.ReplaceAllStringFunc(extreme.ReplaceAllLiteralString(bounding.ReplaceAllLiteralString(text, " "), " "), onlyCompound), -1) {
 		if lower := strings.ToLower(word); !openEnglish[lower] && !known[stem(word)] && len(word) > 1 {
 			return word
 		}
