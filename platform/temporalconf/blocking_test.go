@@ -55,8 +55,8 @@ func TestASignalUnderANewKeyWaitsForAWorkerThatHasIt(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, next.SignalWorkflow(ctx, queue, "", "say", "hello"))
 	require.Eventually(t, func() bool { // a workflow task failed for want of the key
-		d, err := next.DescribeWorkflowExecution(ctx, queue, "")
-		return err == nil && d.GetPendingWorkflowTask().GetAttempt() > 1
+		d, err := next.DescribeWorkflow(ctx, queue, "")
+		return err == nil && d.RawResponse.GetPendingWorkflowTask().GetAttempt() > 1
 	}, 30*time.Second, 50*time.Millisecond)
 	behind.Stop()
 	ahead := listenWith(t, next, queue)
