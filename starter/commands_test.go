@@ -143,6 +143,11 @@ func TestTheProgramProvisionsAndThenFindsNothingWanting(t *testing.T) {
 
 // ownNamespace is a client of a namespace that no other test's worker polls.
 func ownNamespace(t *testing.T) client.Client {
+	c, _ := namedNamespace(t)
+	return c
+}
+
+func namedNamespace(t *testing.T) (client.Client, string) {
 	t.Helper()
 	require.NotEmpty(t, os.Getenv("TEMPORAL_ADDRESS"), "no Temporal server: run make test, or bin/local exec -- go test")
 	options, err := envconfig.LoadDefaultClientOptions()
@@ -163,7 +168,18 @@ func ownNamespace(t *testing.T) client.Client {
 		_, err := c.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: options.Namespace})
 		return err == nil
 	}, 30*time.Second, 100*time.Millisecond)
-	return c
+	return c, options.Namespace
+}
+
+func TestUpMakesTheSearchAttributesThatAreMissing(t *testing.T) {
+	c, namespace := namedNamespace(t)
+	var out bytes.Buffer
+	require.NoError(t, ensureSearchAttributes(t.Context(), c, namespace, &out))
+	require.Equal(t, "search attributes made: MillraceArtifactAuthor, MillraceArtifactId, MillraceArtifactKind, MillraceArtifactState\n", out.String())
+	require.Eventually(t, func() bool { // the server tells of them a moment later
+		out.Reset()
+		return ensureSearchAttributes(t.Context(), c, namespace, &out) == nil && out.Len() == 0
+	}, 30*time.Second, 100*time.Millisecond, "twice changes nothing")
 }
 
 func TestUpStartsWhatDoesNotRunYet(t *testing.T) {

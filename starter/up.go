@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	"millrace/platform/temporalconf"
 	artifacts "millrace/workflows/artifact"
 	workflows "millrace/workflows/factory"
 	"millrace/workflows/names"
@@ -18,7 +19,8 @@ import (
 
 // upCommand starts the workflows that run as long as the product does.
 type upCommand struct {
-	Consumers int `help:"Number of interchangeable consumers of the telemetry queue." default:"1" env:"MILLRACE_CONSUMERS"`
+	Consumers        int  `help:"Number of interchangeable consumers of the telemetry queue." default:"1" env:"MILLRACE_CONSUMERS"`
+	SearchAttributes bool `name:"artifact-search-attributes" help:"Make the search attributes of artifacts where the namespace lacks them, as the worker sets them." env:"MILLRACE_ARTIFACT_SEARCH_ATTRIBUTES"`
 }
 
 // maxConsumers keeps a slip of the finger from starting hundreds. One consumer
@@ -40,6 +42,15 @@ func (c *upCommand) Run(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	defer temporal.Close()
+	if c.SearchAttributes {
+		namespace, err := temporalconf.Namespace()
+		if err != nil {
+			return err
+		}
+		if err := ensureSearchAttributes(ctx, temporal, namespace, os.Stdout); err != nil {
+			return err
+		}
+	}
 	return c.up(ctx, temporal, os.Stdout)
 }
 

@@ -4,6 +4,7 @@
 package temporalconf
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -45,6 +46,15 @@ func Lazy(logger *slog.Logger, registry prometheus.Registerer) (client.Client, e
 		return nil, fmt.Errorf("make Temporal client: %w", err)
 	}
 	return c, nil
+}
+
+// Namespace is the namespace that clients talk to.
+func Namespace() (string, error) {
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return "", fmt.Errorf("load Temporal settings: %w", err)
+	}
+	return cmp.Or(options.Namespace, client.DefaultNamespace), nil
 }
 
 func clientOptions(logger *slog.Logger, registry prometheus.Registerer) (client.Options, error) {
