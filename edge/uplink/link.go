@@ -98,16 +98,9 @@ func (l *Link) open(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := paho.NewClient(options)
-	token := client.Connect()
-	select {
-	case <-ctx.Done():
-		go client.Disconnect(0)
-		return nil, ctx.Err()
-	case <-token.Done():
-	}
-	if err := token.Error(); err != nil {
-		return nil, mqtt.ConnectError(token, err)
+	client, err := mqtt.Open(ctx, options)
+	if err != nil {
+		return nil, err
 	}
 	return &connection{client: client, since: time.Now()}, nil
 }

@@ -76,6 +76,16 @@ func (c Config) connect(ctx context.Context, lost chan<- struct{}, take paho.Mes
 		// What a kept session holds may come before the subscription is confirmed.
 		options.SetDefaultPublishHandler(take).SetAutoAckDisabled(true)
 	}
+	client, err := Open(ctx, options)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("connect to %s as %s: %w", c.Endpoint, c.ClientID, err)
+	}
+	return client, err
+}
+
+// Open makes one connection and waits for it no longer than ctx. Its error is
+// that of ctx, or as connectError tells it.
+func Open(ctx context.Context, options *paho.ClientOptions) (paho.Client, error) {
 	client := paho.NewClient(options)
 	token := client.Connect()
 	select {
@@ -85,7 +95,7 @@ func (c Config) connect(ctx context.Context, lost chan<- struct{}, take paho.Mes
 	case <-token.Done():
 	}
 	if err := token.Error(); err != nil {
-		return nil, fmt.Errorf("connect to %s as %s: %w", c.Endpoint, c.ClientID, ConnectError(token, err))
+		return nil, connectError(token, err)
 	}
 	return client, nil
 }

@@ -25,9 +25,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("broker refused the connection: %s (code %d)", refusals[e.Code], e.Code)
 }
 
-// ConnectError is the error of a failed attempt: a RefusedError where the broker
+// connectError is the error of a failed attempt: a RefusedError where the broker
 // answered.
-func ConnectError(token paho.Token, err error) error {
+func connectError(token paho.Token, err error) error {
 	connect, ok := token.(*paho.ConnectToken)
 	if !ok {
 		return err
