@@ -127,17 +127,7 @@ func (d *CloudDaily) measure(coverage CloudCoverage, day Day, settings Settings)
 	if q.FastActual+q.SlowActual == 0 {
 		d.Status = StatusInsufficient
 	}
-	d.CollectionStatus = cloudCollection(exact.Min(q.FastRate, q.SlowRate))
-}
-
-func cloudCollection(worst exact.Decimal) CollectionStatus {
-	switch {
-	case worst.AtLeast(goodRate):
-		return CollectionGood
-	case worst.AtLeast(partialRate):
-		return CollectionPartial
-	}
-	return CollectionPoor
+	d.CollectionStatus = collectionAt(exact.Min(q.FastRate, q.SlowRate))
 }
 
 // tell works out the events of the day and what follows from them.

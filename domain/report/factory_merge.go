@@ -356,11 +356,15 @@ var (
 // collection judges by the worst dataset.
 func (d *FactoryDaily) collection() CollectionStatus {
 	q := d.DataQuality
-	worst := exact.Min(exact.Min(q.FactoryStateCollectionRate, q.RiskScoreCollectionRate), q.InfraStateCollectionRate)
+	return collectionAt(exact.Min(exact.Min(q.FactoryStateCollectionRate, q.RiskScoreCollectionRate), q.InfraStateCollectionRate))
+}
+
+// collectionAt judges a collection rate.
+func collectionAt(rate exact.Decimal) CollectionStatus {
 	switch {
-	case worst.AtLeast(goodRate):
+	case rate.AtLeast(goodRate):
 		return CollectionGood
-	case worst.AtLeast(partialRate):
+	case rate.AtLeast(partialRate):
 		return CollectionPartial
 	}
 	return CollectionPoor
