@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"millrace/domain/factory"
+	"millrace/starter/printing"
 )
 
 // factoryCommand groups what looks into factories.
@@ -38,7 +39,7 @@ func (c *explainCommand) explain(stdin io.Reader, stdout io.Writer, now time.Tim
 	if err != nil {
 		return err
 	}
-	return printJSON(stdout, state)
+	return printing.JSON(stdout, state)
 }
 
 func (c *explainCommand) judgedAt(now time.Time) (time.Time, error) {

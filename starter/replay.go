@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"millrace/domain/factory"
+	"millrace/starter/printing"
 	workflows "millrace/workflows/factory"
 	"millrace/workflows/names"
 )
@@ -109,7 +109,7 @@ func follow(ctx context.Context, temporal client.Client, id string, out io.Write
 			if err != nil {
 				return fmt.Errorf("%s: %w", id, err)
 			}
-			return printJSON(out, result)
+			return printing.JSON(out, result)
 		case <-tick.C:
 			line := progressOf(ctx, temporal, id)
 			if line == last {
@@ -137,14 +137,4 @@ func progressOf(ctx context.Context, temporal client.Client, id string) string {
 	c := status.Counts
 	return fmt.Sprintf("received on %s (last %s): %d messages, %d processed, %d overwritten, %d history, %d late, %d quarantined",
 		status.Day.Format(time.DateOnly), status.LastDay.Format(time.DateOnly), c.Messages, c.Processed, c.Overwritten, c.History, c.Late, c.Quarantined)
-}
-
-func printJSON(out io.Writer, document any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(document); err != nil {
-		return fmt.Errorf("print result: %w", err)
-	}
-	return nil
 }

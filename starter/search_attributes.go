@@ -17,14 +17,6 @@ import (
 	"millrace/workflows/names"
 )
 
-// artifactAttributes are the search attributes that lifecycles of artifacts set.
-var artifactAttributes = map[string]enums.IndexedValueType{
-	names.ArtifactIDAttribute:     enums.INDEXED_VALUE_TYPE_KEYWORD,
-	names.ArtifactStateAttribute:  enums.INDEXED_VALUE_TYPE_KEYWORD,
-	names.ArtifactKindAttribute:   enums.INDEXED_VALUE_TYPE_KEYWORD,
-	names.ArtifactAuthorAttribute: enums.INDEXED_VALUE_TYPE_KEYWORD,
-}
-
 // ensureSearchAttributes makes the search attributes that the namespace lacks: a
 // workflow that sets one which is not there can't go on. Temporal Cloud has them
 // made by its own tools: there the error says which are missing.
@@ -33,11 +25,12 @@ func ensureSearchAttributes(ctx context.Context, temporal client.Client, namespa
 	if err != nil {
 		return fmt.Errorf("list search attributes: %w", err)
 	}
-	missing := maps.Clone(artifactAttributes)
-	maps.DeleteFunc(missing, func(name string, _ enums.IndexedValueType) bool {
-		_, there := have.GetCustomAttributes()[name]
-		return there
-	})
+	missing := map[string]enums.IndexedValueType{}
+	for _, name := range names.ArtifactAttributes() {
+		if _, there := have.GetCustomAttributes()[name]; !there {
+			missing[name] = enums.INDEXED_VALUE_TYPE_KEYWORD
+		}
+	}
 	if len(missing) == 0 {
 		return nil
 	}

@@ -2,7 +2,6 @@ package alertcmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"millrace/domain/alert"
 	"millrace/domain/factory"
 	"millrace/platform/config"
+	"millrace/starter/printing"
 	storage "millrace/storage/alert"
 )
 
@@ -71,7 +71,7 @@ func (c ListCommand) list(ctx context.Context, store storage.Store, now time.Tim
 		}
 	}
 	if c.JSON {
-		return printJSON(out, map[string]any{"alerts": records})
+		return printing.JSON(out, map[string]any{"alerts": records})
 	}
 	return printRecords(out, records)
 }
@@ -107,16 +107,6 @@ func printRecords(out io.Writer, records []alert.Record) error {
 	}
 	if err := lines.Flush(); err != nil {
 		return fmt.Errorf("print alerts: %w", err)
-	}
-	return nil
-}
-
-func printJSON(out io.Writer, document any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(document); err != nil {
-		return fmt.Errorf("print: %w", err)
 	}
 	return nil
 }

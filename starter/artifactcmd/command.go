@@ -68,6 +68,16 @@ func dial(ctx context.Context, logger *slog.Logger) (client.Client, error) {
 	return temporalconf.Dial(ctx, logger, prometheus.NewRegistry())
 }
 
+// open opens the store and connects to Temporal.
+func (s Stores) open(ctx context.Context, logger *slog.Logger) (storage.Store, client.Client, error) {
+	store, err := s.store(ctx)
+	if err != nil {
+		return store, nil, err
+	}
+	temporal, err := dial(ctx, logger)
+	return store, temporal, err
+}
+
 // Target names a version.
 type Target struct {
 	ID      string `arg:"" help:"Id of the artifact."`

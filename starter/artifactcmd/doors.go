@@ -28,11 +28,7 @@ type Said struct {
 }
 
 func (s Said) run(ctx context.Context, logger *slog.Logger, door string, verb artifact.Verb) error {
-	store, err := s.store(ctx)
-	if err != nil {
-		return err
-	}
-	temporal, err := dial(ctx, logger)
+	store, temporal, err := s.open(ctx, logger)
 	if err != nil {
 		return err
 	}

@@ -26,11 +26,7 @@ type StatusCommand struct {
 
 // Run prints the status as JSON; that of a closed workflow still answers.
 func (c StatusCommand) Run(ctx context.Context, logger *slog.Logger) error {
-	store, err := c.store(ctx)
-	if err != nil {
-		return err
-	}
-	temporal, err := dial(ctx, logger)
+	store, temporal, err := c.open(ctx, logger)
 	if err != nil {
 		return err
 	}
@@ -77,11 +73,7 @@ type WatchCommand struct {
 // Run prints each transition, and how far each factory of a rollout is, until the
 // outcome is known.
 func (c WatchCommand) Run(ctx context.Context, logger *slog.Logger) error {
-	store, err := c.store(ctx)
-	if err != nil {
-		return err
-	}
-	temporal, err := dial(ctx, logger)
+	store, temporal, err := c.open(ctx, logger)
 	if err != nil {
 		return err
 	}

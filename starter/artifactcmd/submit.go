@@ -47,11 +47,7 @@ type SubmitCommand struct {
 // Run stores the content, starts the workflow and waits until the version is
 // written, so that it can be approved, or tells why it was refused.
 func (c SubmitCommand) Run(ctx context.Context, logger *slog.Logger) error {
-	store, err := c.store(ctx)
-	if err != nil {
-		return err
-	}
-	temporal, err := dial(ctx, logger)
+	store, temporal, err := c.open(ctx, logger)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"millrace/platform/temporalconf"
+	"millrace/starter/printing"
 	storage "millrace/storage/report"
 	"millrace/workflows/names"
 	workflows "millrace/workflows/report"
@@ -207,7 +208,7 @@ func (c *BackfillCommand) write(s Summary, out io.Writer) error {
 		return fmt.Errorf("make folder of results: %w", err)
 	}
 	var body strings.Builder
-	if err := printJSON(&body, s); err != nil {
+	if err := printing.JSON(&body, s); err != nil {
 		return err
 	}
 	for name, content := range map[string]string{"report-backfill.json": body.String(), "report-backfill.md": text} {

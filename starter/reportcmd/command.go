@@ -4,7 +4,6 @@ package reportcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -124,14 +123,4 @@ func asked(ctx context.Context, temporal client.Client, id, query string, progre
 		return "waiting for a worker on task queue reports"
 	}
 	return progress(value)
-}
-
-func printJSON(out io.Writer, document any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(document); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"millrace/platform/temporalconf"
+	"millrace/starter/printing"
 	"millrace/workflows/names"
 	workflows "millrace/workflows/report"
 )
@@ -93,7 +94,7 @@ func count(results []workflows.TargetResult, status string) int {
 
 func (c *RunCommand) print(out io.Writer, day workflows.DailyResult) error {
 	if c.JSON {
-		return printJSON(out, day)
+		return printing.JSON(out, day)
 	}
 	_, err := fmt.Fprintf(out, "%s (%s): %s\n", day.Date, day.Timezone, day.Status)
 	for _, r := range day.Results {

@@ -17,6 +17,7 @@ import (
 
 	"millrace/domain/report"
 	"millrace/platform/temporalconf"
+	"millrace/starter/printing"
 	storage "millrace/storage/report"
 	"millrace/workflows/names"
 	workflows "millrace/workflows/report"
@@ -98,7 +99,7 @@ func (c *StatusCommand) show(ctx context.Context, store storage.Store, temporal 
 		}
 	}
 	if c.JSON {
-		return printJSON(out, states)
+		return printing.JSON(out, states)
 	}
 	return printStates(out, states)
 }

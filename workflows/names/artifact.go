@@ -24,6 +24,11 @@ const (
 	ArtifactAuthorAttribute = "MillraceArtifactAuthor"
 )
 
+// ArtifactAttributes are the search attributes of ArtifactLifecycle.
+func ArtifactAttributes() []string {
+	return []string{ArtifactIDAttribute, ArtifactStateAttribute, ArtifactKindAttribute, ArtifactAuthorAttribute}
+}
+
 // ArtifactLifecycleID is the workflow id of a version of an artifact.
 func ArtifactLifecycleID(artifactID string, version int) string {
 	return fmt.Sprintf("artifact/%s/v%d", artifactID, version)

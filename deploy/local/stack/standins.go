@@ -15,6 +15,7 @@ import (
 	"millrace/deploy/local/s3"
 	"millrace/deploy/local/sqs"
 	"millrace/deploy/local/supervise"
+	"millrace/workflows/names"
 )
 
 // Names of the parts that stand in for Temporal and AWS.
@@ -53,7 +54,7 @@ func (s *Stack) temporalPart() supervise.Part {
 		s.Tools.Temporal, "server", "start-dev", "--ip", "127.0.0.1",
 		"--port", strconv.Itoa(s.Ports.Temporal), "--log-level", "warn",
 	}
-	for _, attribute := range []string{"MillraceArtifactId", "MillraceArtifactState", "MillraceArtifactKind", "MillraceArtifactAuthor"} {
+	for _, attribute := range names.ArtifactAttributes() {
 		args = append(args, "--search-attribute", attribute+"=Keyword")
 	}
 	if s.Headless {
